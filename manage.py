@@ -51,9 +51,9 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if (told := _explain(error)) is None:
+        if (explanation := _explain(error)) is None:
             raise
-        print(told, file=sys.stderr)
+        print(explanation, file=sys.stderr)
         return 1
     finally:
         _close_connections()

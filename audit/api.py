@@ -435,9 +435,9 @@ class ReportViewSet(WorkspaceViewSet):
         }
         now = timezone.now()
         wanted = read_filter({"q": asked.get("q", ""), "range": chosen}, now=now)
-        told = [*wanted.errors, *([_("A report has no order.")] if wanted.sort != "time" else [])]
-        if told:
-            faults["q"] = told
+        errors = [*wanted.errors, *([_("A report has no order.")] if wanted.sort != "time" else [])]
+        if errors:
+            faults["q"] = errors
         if faults:
             raise InvalidInput(fields=faults)
         rows = reports.entries_of(self.workspace.pk, actor=self.actor)

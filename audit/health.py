@@ -56,19 +56,21 @@ def findings(chain_id: UUID | None = None) -> list[LogFinding]:
     details = mapping_of(verified.details if verified else None)
     if chain_id is not None and details.get("only_gaps") is True:
         return []
-    told = details.get("findings")
-    found = [_finding(mapping_of(one)) for one in (told if isinstance(told, list) else [])]
+    listed = details.get("findings")
+    found = [_finding(mapping_of(one)) for one in (listed if isinstance(listed, list) else [])]
     return [one for one in found if chain_id in (None, one.chain)]
 
 
-def _finding(told: dict[str, Any]) -> LogFinding:
-    chain, seq = told.get("chain"), told.get("seq")
+def _finding(finding: dict[str, Any]) -> LogFinding:
+    chain, seq = finding.get("chain"), finding.get("seq")
     try:
         chain_id = UUID(str(chain))
     except ValueError:
         chain_id = None
     is_place = isinstance(seq, int) and 0 < seq < 2**63
-    return LogFinding(text=str(told.get("text", "")), chain=chain_id, seq=seq if is_place else None)
+    return LogFinding(
+        text=str(finding.get("text", "")), chain=chain_id, seq=seq if is_place else None
+    )
 
 
 def health() -> LogHealth:

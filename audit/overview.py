@@ -219,7 +219,7 @@ def _needs(
             AttentionItem(text=_("Alert: %(name)s") % {"name": alert.rule.name}, url=alerts_url)
             for alert in context["open_alerts"]
         ),
-        *(AttentionItem(text=told, url=f"{here}#servers") for told in _down_in_words(down)),
+        *(AttentionItem(text=text, url=f"{here}#servers") for text in _down_in_words(down)),
         *(
             AttentionItem(
                 text=_("The stream “%(name)s” cannot send.") % {"name": row.stream.name},
@@ -244,5 +244,5 @@ def _down_in_words(names: Sequence[str]) -> list[str]:
 
 
 def _job_in_words(job: Job) -> str:
-    told = _("%(name)s: something failed.") if job.failed else _("%(name)s: work is late.")
-    return told % {"name": job.name}
+    message = _("%(name)s: something failed.") if job.failed else _("%(name)s: work is late.")
+    return message % {"name": job.name}

@@ -123,8 +123,8 @@ class Crowd:
                     # As long as the search lasts, and each word says when it was written.
                     "text": f"{int(RATE * MOST_SECONDS * 2)} {RATE} stamped",
                 }
-                told = await socket.ask(send, "accepted")
-                self._streams.append(_Stream(socket, told["turn_id"]))
+                accepted = await socket.ask(send, "accepted")
+                self._streams.append(_Stream(socket, accepted["turn_id"]))
                 await asyncio.sleep(_BETWEEN_STARTS)
 
 

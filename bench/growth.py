@@ -322,9 +322,11 @@ def take(once: Callable[[], Any], times: int) -> Taken:
 
 def head_of(form: str, sizes: Sizes) -> str:
     """What stands above the lines."""
-    told = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in asdict(sizes).items())
+    numbers = ", ".join(
+        f"{name.replace('_', ' ')} {count:,}" for name, count in asdict(sizes).items()
+    )
     return (
-        f"{form}; {told}:\n\n"
+        f"{form}; {numbers}:\n\n"
         "| measure | empty | large | time | CPU | statements |\n|---|---|---|---|---|---|\n"
     )
 

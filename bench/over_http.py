@@ -121,7 +121,7 @@ async def first_token_of_many(ground: Ground, server: Server) -> list[Row]:
         floor = await asyncio.gather(
             *(_later(place, partial(_bare_token, client)) for place in range(PEOPLE))
         )
-        told = await asyncio.gather(
+        times = await asyncio.gather(
             *(
                 _later(place, partial(_token, *pair))
                 for place, pair in enumerate(zip(seats[:PEOPLE], sockets, strict=False))
@@ -129,7 +129,7 @@ async def first_token_of_many(ground: Ground, server: Server) -> list[Row]:
         )
         if round_number:
             bare += floor
-            ours += told
+            ours += times
     await client.close()
     await asyncio.gather(*(socket.close() for socket in sockets))
     named = f"first token, {PEOPLE} people within {WITHIN_SECONDS} s and {PAGES} more pages"

@@ -97,8 +97,8 @@ class Visits:
         finally:
             context.close()
 
-    def _weigh(self, told: dict[str, Any]) -> None:
-        self._weight += float(told["encodedDataLength"])
+    def _weigh(self, event: dict[str, Any]) -> None:
+        self._weight += float(event["encodedDataLength"])
 
     def usable_after(self, path: str) -> float:
         """Milliseconds from the click to a page with its content and a field that takes words: the median of some visits."""
@@ -142,15 +142,15 @@ def measure(visits: Visits, place: Place) -> list[Row]:
     long, short = (f"{home}c/{one.pk}/" for one in (place.long, place.small))
     floor = visits.shown_after("/offline/")
     frames = visits.frames_of(long)
-    told = f"a conversation of {MESSAGES:,} messages"
+    subject = f"a conversation of {MESSAGES:,} messages"
     return [
         Row("first visit of the chat, over the wire", 0.0, visits.weight_of(home), "kB", "180 kB"),
         Row("the chat can be used", floor, visits.usable_after(home), "ms", "1,000 ms"),
         Row("a short conversation can be used", floor, visits.usable_after(short), "ms", "-"),
-        Row(f"{told} can be used", floor, visits.usable_after(long), "ms", "1,000 ms"),
-        Row(f"{told}, scrolled: p50 of frames", 0.0, part(frames, 0.5), "ms", "-"),
-        Row(f"{told}, scrolled: p99 of frames", 0.0, part(frames, 0.99), "ms", "50 ms"),
-        Row(f"{told}, scrolled: longest frame", 0.0, max(frames), "ms", "50 ms"),
+        Row(f"{subject} can be used", floor, visits.usable_after(long), "ms", "1,000 ms"),
+        Row(f"{subject}, scrolled: p50 of frames", 0.0, part(frames, 0.5), "ms", "-"),
+        Row(f"{subject}, scrolled: p99 of frames", 0.0, part(frames, 0.99), "ms", "50 ms"),
+        Row(f"{subject}, scrolled: longest frame", 0.0, max(frames), "ms", "50 ms"),
     ]
 
 

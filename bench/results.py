@@ -26,20 +26,20 @@ class Row:
     def as_text(self) -> str:
         """The line as people read it."""
         if self.is_difference:
-            told = f"+{self.product - self.floor:.2f} {self.unit}"
+            added = f"+{self.product - self.floor:.2f} {self.unit}"
         else:
-            told = f"{self.product / self.floor:.2f} ×" if self.floor else "-"
+            added = f"{self.product / self.floor:.2f} ×" if self.floor else "-"
         return (
             f"{self.measure:<58} floor {self.floor:9.3f} {self.unit:<8}"
-            f" product {self.product:9.3f} {self.unit:<8} {told:>12}   target {self.target}"
+            f" product {self.product:9.3f} {self.unit:<8} {added:>12}   target {self.target}"
         )
 
     def as_cells(self) -> list[str]:
         """The same as a line of a table."""
         ratio = f"{self.product / self.floor:.2g} ×" if self.floor else "–"
-        told = f"+{self.product - self.floor:.1f} {self.unit}" if self.is_difference else ratio
+        added = f"+{self.product - self.floor:.1f} {self.unit}" if self.is_difference else ratio
         floor = f"{self.floor:.3g} {self.unit}" if self.floor else "–"
-        return [self.measure, floor, f"{self.product:.3g} {self.unit}", told, self.target]
+        return [self.measure, floor, f"{self.product:.3g} {self.unit}", added, self.target]
 
 
 def write_table(name: str, rows: Sequence[Row]) -> None:

@@ -161,12 +161,12 @@ class Soak:
 
         ended = asyncio.Event()
 
-        def listen(told: str) -> None:
-            if told.startswith('{"type":"turn.changed"') and '"status":"failed"' in told:
-                error = json.loads(told)["turn"]["error"] or {}
+        def listen(frame: str) -> None:
+            if frame.startswith('{"type":"turn.changed"') and '"status":"failed"' in frame:
+                error = json.loads(frame)["turn"]["error"] or {}
                 self.failed[f"turn, {error.get('code')}"] += 1
                 ended.set()
-            elif told.startswith('{"type":"turn.changed"') and '"status":"completed"' in told:
+            elif frame.startswith('{"type":"turn.changed"') and '"status":"completed"' in frame:
                 ended.set()
 
         socket.told = listen

@@ -307,8 +307,8 @@ def parse_command(content: object) -> Command:
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False)
         fields = dict(_told(fault) for fault in faults)
-        told = " ".join(f"{name}: {texts[0]}" for name, texts in fields.items())
-        raise InvalidInput(told, fields=fields) from error
+        text = " ".join(f"{name}: {texts[0]}" for name, texts in fields.items())
+        raise InvalidInput(text, fields=fields) from error
 
 
 _WORDS: Final = {

@@ -45,12 +45,12 @@ class Event:
 
     def as_json(self) -> dict[str, Any]:
         """The frame as it goes over the wire; `type` comes first."""
-        told: dict[str, Any] = {"type": self.type}
+        values: dict[str, Any] = {"type": self.type}
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             value = getattr(self, field.name)
             if value is not None or field.default is MISSING:
-                told[field.name] = str(value) if isinstance(value, UUID) else value
-        return told
+                values[field.name] = str(value) if isinstance(value, UUID) else value
+        return values
 
 
 # A conversation

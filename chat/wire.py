@@ -97,10 +97,10 @@ def by_message(workspace_id: UUID, rows: Collection[Attachment]) -> dict[UUID, l
     """The same from their rows, which are in order; each learns when its resource last changed."""
     found: dict[UUID, list[Attachment]] = {}
     if rows:
-        told = McpResource.objects.for_workspace(workspace_id).filter(
+        resources = McpResource.objects.for_workspace(workspace_id).filter(
             pk__in={row.resource_id for row in rows}, changed_at__isnull=False, is_template=False
         )
-        changes = dict(told.values_list("pk", "changed_at"))
+        changes = dict(resources.values_list("pk", "changed_at"))
         for row in rows:
             row.changed_at = changes.get(row.resource_id)
             found.setdefault(row.message_id, []).append(row)

@@ -185,14 +185,14 @@ def _calls(workspace: Workspace) -> list[Tile]:
 
 
 def _not_counted(missing: int) -> str:
-    told = _("%(number)s of the newest entries are not counted yet")
-    return told % {"number": whole(missing)} if missing else ""
+    message = _("%(number)s of the newest entries are not counted yet")
+    return message % {"number": whole(missing)} if missing else ""
 
 
 def _compared(now: int, before: int) -> str:
     """Say what it was a week ago, and up to when: hours are counted whole."""
-    told = _("%(number)s a week ago, up to this hour") % {"number": whole(before)}
-    return told if now or before else ""
+    comparison = _("%(number)s a week ago, up to this hour") % {"number": whole(before)}
+    return comparison if now or before else ""
 
 
 def _log(workspace: Workspace, since: datetime, **wanted: str) -> str:

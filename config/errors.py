@@ -97,10 +97,10 @@ def _headers(status: int) -> dict[str, str]:
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400; whoever runs the platform for the first time under a new name reads which setting lists names."""
     if isinstance(exception, DisallowedHost):
-        told = _(
+        message = _(
             "Trellis does not answer under this name. TRELLIS_PUBLIC_ORIGINS lists its addresses."
         )
-        return _answer(request, 400, detail=told)
+        return _answer(request, 400, detail=message)
     return _answer(request, 400)
 
 
@@ -120,20 +120,20 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def ends_with_slash(address: str) -> HttpResponse:
     """308 to the address with its slash: what follows it sends the same method and body there; others read why."""
-    told = {"code": "no_slash", "detail": _("Addresses end with a slash."), "attr": None}
+    fault = {"code": "no_slash", "detail": _("Addresses end with a slash."), "attr": None}
     return JsonResponse(
-        {"type": "client_error", "errors": [told]}, status=308, headers={"Location": address}
+        {"type": "client_error", "errors": [fault]}, status=308, headers={"Location": address}
     )
 
 
 def signed_out(request: HttpRequest) -> HttpResponse:
     """401 in words for a part of a page, which shows them as a notice, instead of the page to sign in."""
-    told = (
+    message = (
         _("You were signed out, so nothing was saved. Reload the page to sign in again.")
         if request.method == "POST"
         else _("You were signed out. Reload the page to sign in again.")
     )
-    return HttpResponse(told, status=401, content_type="text/plain; charset=utf-8")
+    return HttpResponse(message, status=401, content_type="text/plain; charset=utf-8")
 
 
 def only_for_forms(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -141,10 +141,10 @@ def only_for_forms(request: HttpRequest, response: HttpResponseBase) -> HttpResp
     is_programs = response.headers.get("Content-Type", "").startswith("application/json")
     if is_programs or request.path_info.startswith("/api/"):
         return response
-    told = _(
+    message = _(
         "This address only takes what a form sends. Go to the page of the form, and send it there."
     )
-    page = _answer(request, 405, detail=told)
+    page = _answer(request, 405, detail=message)
     page.headers["Allow"] = response.headers.get("Allow", "POST")
     return page
 
@@ -172,10 +172,10 @@ def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
 def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:
     """403 for a change that did not prove it came from one of our pages."""
     if request.COOKIES:
-        told = _("This form has run out or came from another site. Go back, reload, try again.")
+        message = _("This form has run out or came from another site. Go back, reload, try again.")
     else:
-        told = _(
+        message = _(
             "Your browser sent no cookie, and Trellis needs one to know who you are. Allow cookies for this site in"
             " your browser. Then go back, reload and try again."
         )
-    return _answer(request, 403, detail=told, is_about_access=False)
+    return _answer(request, 403, detail=message, is_about_access=False)

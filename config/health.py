@@ -156,11 +156,13 @@ def readyz(request: HttpRequest) -> JsonResponse:
     # A log that cannot be signed is an alarm, and no reason to send people elsewhere.
     is_well = all(result == "ok" for result in results.values())
     status = "unavailable" if not is_ready else "ok" if is_well else "degraded"
-    told: dict[str, object] = {"status": status, "checks": results}
+    answer: dict[str, object] = {"status": status, "checks": results}
     if results["database"] == "ok" and request.user.is_authenticated and request.user.is_superuser:
-        told["restore"] = "unconfirmed" if restore_detection.is_unconfirmed() else "none"
-        told["problems"] = [_ADVICE[name] for name, result in results.items() if result == "failed"]
-    return JsonResponse(told, status=200 if is_ready else 503)
+        answer["restore"] = "unconfirmed" if restore_detection.is_unconfirmed() else "none"
+        answer["problems"] = [
+            _ADVICE[name] for name, result in results.items() if result == "failed"
+        ]
+    return JsonResponse(answer, status=200 if is_ready else 503)
 
 
 def _run(name: str, check: Callable[[], None]) -> str:

@@ -199,8 +199,8 @@ class LostFormMiddleware(MiddlewareMixin):
             page = before._replace(scheme="", netloc="", fragment="").geturl()
             page = f"{page}{errors.UNSENT}" if page else "/"
             response.headers["Location"] = f"{to.path}?{urlencode({'next': page})}"
-            told = _("You were signed out, so nothing was saved. Sign in, and send it again.")
-            messages.warning(request, told)
+            message = _("You were signed out, so nothing was saved. Sign in, and send it again.")
+            messages.warning(request, message)
         return response
 
 

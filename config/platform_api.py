@@ -80,8 +80,10 @@ class StateViewSet(PlatformViewSet):
         try:
             was_open = restore_confirmation.confirm(by=self.person.email, actor=self.actor)
         except OSError as error:
-            told = _("Nothing was confirmed: the checkpoint file of the log could not be written.")
-            raise Conflict(told) from error
+            message = _(
+                "Nothing was confirmed: the checkpoint file of the log could not be written."
+            )
+            raise Conflict(message) from error
         return Response(RestoreOutput({"was_open": was_open}).data)
 
 

@@ -107,8 +107,8 @@ def run_job(request: WorkspaceRequest) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        told = _("Started: %(job)s. Reload this page in a moment to see how it went.")
-        messages.success(request, told % {"job": job.what})
+        message = _("Started: %(job)s. Reload this page in a moment to see how it went.")
+        messages.success(request, message % {"job": job.what})
     return redirect("platform_jobs")
 
 

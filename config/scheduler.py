@@ -55,8 +55,8 @@ class JobScheduler(Scheduler):
         self._looked_at = now
         was_full, self._is_full = self._is_full, _is_long()
         if self._is_full != was_full:
-            told = "jobs_held_back" if self._is_full else "jobs_handed_out_again"
-            logger.warning(told)
+            event = "jobs_held_back" if self._is_full else "jobs_handed_out_again"
+            logger.warning(event)
         return self._is_full
 
 

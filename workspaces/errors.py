@@ -53,8 +53,8 @@ class NotFound(DomainError):
     @classmethod
     def of(cls, row: Any) -> NotFound:
         """That this row, or one of this model, is not there; abbreviations in its name stay as they are written."""
-        told = gettext("%(verbose_name)s not found.") % {"verbose_name": row._meta.verbose_name}
-        return cls(f"{told[:1].upper()}{told[1:]}")
+        text = gettext("%(verbose_name)s not found.") % {"verbose_name": row._meta.verbose_name}
+        return cls(f"{text[:1].upper()}{text[1:]}")
 
 
 class WorkspaceNotFound(NotFound):

@@ -171,7 +171,7 @@ def _check_room(view: SavedListView) -> None:
     )
     if not view.is_shared:
         rows = rows.filter(owner_id=view.owner_id)
-    told = (
+    message = (
         _("This list has %(most)s shared views already. Delete one first.")
         if view.is_shared
         else _("You have %(most)s views of this list already. Delete one first.")
@@ -179,7 +179,7 @@ def _check_room(view: SavedListView) -> None:
     take_room(
         rows.exclude(pk=view.pk),
         most=MOST,
-        refusal=Conflict(told % {"most": MOST}),
+        refusal=Conflict(message % {"most": MOST}),
         workspace_id=view.workspace_id,
         person_id=None if view.is_shared else view.owner_id,
     )
@@ -190,9 +190,9 @@ def _store(view: SavedListView) -> None:
         with transaction.atomic():
             view.save()
     except IntegrityError as error:
-        told = (
+        message = (
             _("This list has a shared view of that name already.")
             if view.is_shared
             else _("You have a view of that name already.")
         )
-        raise InvalidInput(fields={"name": [told]}) from error
+        raise InvalidInput(fields={"name": [message]}) from error

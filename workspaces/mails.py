@@ -32,10 +32,10 @@ def compose(
     lines = [(line, line.startswith(origins) and " " not in line) for line in text.splitlines()]
     home = public_url("/")
     context = {"subject": subject, "lines": lines, "home": home}
-    told = dict(headers or {})
+    all_headers = dict(headers or {})
     if message_id:
-        told["Message-ID"] = f"<{message_id}@{urlsplit(home).hostname}>"
-        told["Auto-Submitted"] = "auto-generated"
-    mail = EmailMultiAlternatives(subject=subject, body=text, to=to, headers=told)
+        all_headers["Message-ID"] = f"<{message_id}@{urlsplit(home).hostname}>"
+        all_headers["Auto-Submitted"] = "auto-generated"
+    mail = EmailMultiAlternatives(subject=subject, body=text, to=to, headers=all_headers)
     mail.attach_alternative(render_to_string("workspaces/email/frame.html", context), "text/html")
     return mail

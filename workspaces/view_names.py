@@ -14,8 +14,8 @@ def faults_of_view(*, name: str | None = None, query: str | None = None) -> dict
     """What is wrong with the given ones, by field."""
     faults: dict[str, list[str]] = {}
     if name is not None and not 0 < len(name) <= LONGEST_NAME:
-        told = _("Give the view a name of at most %(most)s characters.")
-        faults["name"] = [told % {"most": LONGEST_NAME}]
+        message = _("Give the view a name of at most %(most)s characters.")
+        faults["name"] = [message % {"most": LONGEST_NAME}]
     if query is not None and len(query) > LONGEST_QUERY:
         faults["query"] = [_("These filters are too long to save. Remove some.")]
     return faults

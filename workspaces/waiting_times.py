@@ -54,5 +54,5 @@ def told_duration(seconds: float) -> str:
 
 
 def _counted(number: float, unit: str) -> str:
-    told = f"{round(number, 1):g}"
-    return f"{told} {unit}" if told == "1" else f"{told} {unit}s"
+    shown = f"{round(number, 1):g}"
+    return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"

@@ -58,8 +58,8 @@ class _Loader(yaml.CSafeLoader):
         return value
 
 
-def _refusal(told: str, mark: Any) -> yaml.MarkedYAMLError:
-    return yaml.constructor.ConstructorError(None, None, told, mark)
+def _refusal(message: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, message, mark)
 
 
 def _check_form(text: str) -> None:

@@ -144,13 +144,13 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         """Count as such a rule would, now. Nothing is kept, and nobody is told."""
         draft = AlertRuleDraft(**self.read(RuleInput))
         shown = preview_rule(workspace=self.workspace, actor=self.actor, draft=draft)
-        told = {
+        values = {
             "value": shown.value,
             "threshold": draft.threshold,
             "would_alert": shown.is_over,
             "log_url": public_url(shown.log_path),
         }
-        return Response(RulePreviewOutput(told).data)
+        return Response(RulePreviewOutput(values).data)
 
     @extend_schema(
         summary="Add the recommended alert rules", request=None, responses=RulesAddedOutput

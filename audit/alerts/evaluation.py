@@ -99,21 +99,21 @@ def end_by_hand(rule: AlertRule, *, by: Ending) -> None:
     if alert is None:
         return
     _close(alert, rule, database_now(), value=alert.value, why=_WHY[by])
-    told = tell_program(rule, alert, kind="ended", why=by)
-    if by == "deleted" and told is not None:
-        _part_from_rule(told, rule)
+    delivery = tell_program(rule, alert, kind="ended", why=by)
+    if by == "deleted" and delivery is not None:
+        _part_from_rule(delivery, rule)
 
 
-def _part_from_rule(told: AlertDelivery, rule: AlertRule) -> None:
+def _part_from_rule(delivery: AlertDelivery, rule: AlertRule) -> None:
     """Messages go with their rule. This one stays, with what signs it; without that nobody would believe it."""
     kept = rule.webhook_secret
     try:
-        told.secret = kept.reveal("signing the last word on an alert") if kept else None
+        delivery.secret = kept.reveal("signing the last word on an alert") if kept else None
     except SecretUnreadable:
-        told.delete()
+        delivery.delete()
         return
-    told.rule = None
-    told.save()
+    delivery.rule = None
+    delivery.save()
 
 
 def _close(alert: Alert, rule: AlertRule, now: datetime, *, value: float, why: str = "") -> None:

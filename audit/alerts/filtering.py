@@ -81,8 +81,8 @@ def read_rule_filter(
         errors += _mismatches(wanted, condition)
     for name, typed, named in (("server", wanted.server, server), ("tool", wanted.tool, tool)):
         if typed and named and typed != named:
-            told = _("Leave %(filter)s: out. The rule is for “%(name)s” already.")
-            errors.append(told % {"filter": name, "name": named})
+            error = _("Leave %(filter)s: out. The rule is for “%(name)s” already.")
+            errors.append(error % {"filter": name, "name": named})
     set_beside = {name: value for name, value in (("server", server), ("tool", tool)) if value}
     return replace(
         wanted,

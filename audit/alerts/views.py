@@ -62,8 +62,8 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             _put_faults(form, error)
         else:
-            told = _("“%(name)s” is watched.") % {"name": rule.name}
-            return _saved(request, rule, secret, told)
+            message = _("“%(name)s” is watched.") % {"name": rule.name}
+            return _saved(request, rule, secret, message)
     return render(request, "audit/alerts/list.html", _page(request, form=form), status=422)
 
 
@@ -189,12 +189,12 @@ def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     )
 
 
-def _saved(request: WorkspaceRequest, rule: AlertRule, secret: str, told: str) -> HttpResponse:
+def _saved(request: WorkspaceRequest, rule: AlertRule, secret: str, message: str) -> HttpResponse:
     """Show the webhook's new secret once, if there is one; otherwise say that it is done."""
     _warn(request, rule)
     if secret:
         return render(request, "audit/alerts/list.html", _page(request, secret=secret))
-    messages.success(request, told)
+    messages.success(request, message)
     return redirect(_url(_workspace(request)))
 
 
@@ -204,13 +204,13 @@ def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:
         messages.warning(request, _("The rule tells nobody. Its alerts stand on this page alone."))
     known = reports.choices_of(rule.workspace_id, None)
     wanted = filter_of(rule, now=timezone.now())
-    for name, choices, told in (
+    for name, choices, pattern in (
         (wanted.server, known.servers, _("The log names no server “%(name)s” so far.")),
         (wanted.tool, known.tools, _("The log names no tool “%(name)s” so far.")),
     ):
         is_cut = len(choices) >= reports.MAX_CHOICES
         if name and not is_cut and name not in {value for value, _label in choices}:
-            text = told % {"name": name}
+            text = pattern % {"name": name}
             messages.warning(request, text + " " + _("The rule finds nothing until it does."))
 
 

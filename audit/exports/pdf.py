@@ -185,10 +185,10 @@ class _Writer:
         for name, value in facts:
             self._text(f"{name}: {value}", 9, _QUIET)
         if self.letters.missing:
-            told = _(
+            text = _(
                 "Characters of scripts that this file's fonts do not have are shown as “?”. The other formats have them."
             )
-            self._text(told, 9, _QUIET)
+            self._text(text, 9, _QUIET)
         pdf.ln(4)
         self._figures()
         for chart in document.charts:
@@ -231,8 +231,8 @@ class _Writer:
         pdf.set_y(-14)
         pdf.set_font(self._font, size=8)
         pdf.set_text_color(*_QUIET)
-        told = self.letters.clean(f"{self.document.title} · {self.document.workspace}")
-        pdf.cell(pdf.epw / 2, 5, told[:80])
+        text = self.letters.clean(f"{self.document.title} · {self.document.workspace}")
+        pdf.cell(pdf.epw / 2, 5, text[:80])
         numbers = _("Page %(page)s of {nb}") % {"page": pdf.page_no()}
         pdf.cell(pdf.epw / 2, 5, numbers, align="R")
 
@@ -288,8 +288,8 @@ class _Writer:
                     row.cell(self.letters.clean(cell))
         left_out = max(0, len(table.rows) - MOST_ROWS) + table.left_out
         if left_out:
-            told = _("%(number)s more are not in this file.") % {"number": whole(left_out)}
-            self._text(told, 8.5, _QUIET)
+            text = _("%(number)s more are not in this file.") % {"number": whole(left_out)}
+            self._text(text, 8.5, _QUIET)
 
     def _chart(self, chart: PdfChart) -> None:
         pdf = self.pdf

@@ -112,17 +112,17 @@ def report_document(
 
 def _period(report: AuditReport, zone: tzinfo) -> str:
     span = report.span
-    told = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
+    pattern = _("%(since)s to %(until)s, time zone %(zone)s, whole hours")
     if span.unit == "minute":
-        told = _("%(since)s to %(until)s, time zone %(zone)s, whole minutes")
-    period = told % {
+        pattern = _("%(since)s to %(until)s, time zone %(zone)s, whole minutes")
+    period = pattern % {
         "since": moment_in(span.since, zone),
         "until": moment_in(span.until, zone),
         "zone": zone,
     }
     if report.missing:
-        told = _("%(number)s of the newest entries are not counted yet")
-        period = f"{period}; {told % {'number': whole(report.missing)}}"
+        pattern = _("%(number)s of the newest entries are not counted yet")
+        period = f"{period}; {pattern % {'number': whole(report.missing)}}"
     return period
 
 

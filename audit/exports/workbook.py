@@ -131,22 +131,20 @@ class Workbook:
     def _write(self, cells: Sequence[str]) -> None:
         self._row += 1
         row = self._row
-        told = "".join(
+        row_cells = "".join(
             f'<c r="{name}{row}" t="inlineStr"><is><t xml:space="preserve">{_plain(text)}</t></is></c>'
             for name, text in zip(_NAMES, cells, strict=True)
             if text
         )
-        self._size += self._sheet.write(f'<row r="{row}">{told}</row>'.encode())
+        self._size += self._sheet.write(f'<row r="{row}">{row_cells}</row>'.encode())
 
 
 def _links(parts: Iterable[tuple[str, str]]) -> str:
-    told = "".join(
+    links = "".join(
         f'<Relationship Id="rId{number}" Type="{_LINKS}/{kind}" Target="{target}"/>'
         for number, (kind, target) in enumerate(parts, 1)
     )
-    return (
-        f'{_XML}<Relationships xmlns="{_FORMATS}/package/2006/relationships">{told}</Relationships>'
-    )
+    return f'{_XML}<Relationships xmlns="{_FORMATS}/package/2006/relationships">{links}</Relationships>'
 
 
 def _plain(text: str) -> str:

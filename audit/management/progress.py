@@ -21,12 +21,12 @@ def count_on(output: OutputWrapper, *, is_wanted: bool = False, every: int = 1) 
         every: it is told once in so many entries.
     """
     began = time.monotonic()
-    told = 0
+    last = 0
 
     def tell(entries: int) -> None:
-        nonlocal told
-        if entries - told >= every and (is_wanted or output.isatty()):
-            told = entries
+        nonlocal last
+        if entries - last >= every and (is_wanted or output.isatty()):
+            last = entries
             output.write(f"{whole(entries)} entries, {time.monotonic() - began:.0f} s", str)
 
     return tell

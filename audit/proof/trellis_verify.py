@@ -517,14 +517,14 @@ class Verifier:
         elif not stones.add(stone):
             self.report.tombstones -= 1
         self._key_uses.setdefault(statement["key"]["id"], "A tombstone")
-        told = {key: statement[key] for key in ("chain", "kind", "first", "last", "reason")}
-        told |= {"made_at": statement["made_at"], "key_id": statement["key"]["id"]}
-        self._match(record, told, "a tombstone", name, first)
+        expected = {key: statement[key] for key in ("chain", "kind", "first", "last", "reason")}
+        expected |= {"made_at": statement["made_at"], "key_id": statement["key"]["id"]}
+        self._match(record, expected, "a tombstone", name, first)
 
     def _match(
         self,
         record: Record,
-        told: Record,
+        expected: Record,
         what: str,
         chain: str | None = None,
         seq: int | None = None,
@@ -533,7 +533,7 @@ class Verifier:
         if "columns" not in record:
             return
         columns = record["columns"]
-        for name, value in told.items():
+        for name, value in expected.items():
             if columns.get(name) != value:
                 text = f"The {name} of {what} is not the one that was signed."
                 self.report.add(ALTERED, text, chain, seq)
@@ -558,8 +558,8 @@ class Verifier:
             report.add(INCOMPLETE, f"Checkpoints {before + 1} to {number - 1} are missing.")
         report.checkpoint = (number, hash_)
         self._follow_key(statement, record, what)
-        told = {"number": number, "kind": statement["kind"], "made_at": statement["made_at"]}
-        self._match(record, told | {"key_id": statement["key"]["id"], "hash": hash_}, what)
+        expected = {"number": number, "kind": statement["kind"], "made_at": statement["made_at"]}
+        self._match(record, expected | {"key_id": statement["key"]["id"], "hash": hash_}, what)
         opened = {head_label(name): (name, *head) for name, head in record["heads"].items()}
         mine = None if self._scope is None else {head_label(name) for name in self._scope}
         for label, digest in statement["heads"].items():
@@ -640,10 +640,10 @@ class Verifier:
         for name in self._chains.keys() - statement["heads"].keys():
             report.add(ALTERED, "The last line knows nothing of this chain.", name, 1)
         for what in ("entries", "tombstones", "checkpoints"):
-            given, told = getattr(report, what), statement[what]
-            if given != told:
-                result = INCOMPLETE if given < told else ALTERED
-                report.add(result, f"The last line says {told} {what}; there are {given}.")
+            given, stated = getattr(report, what), statement[what]
+            if given != stated:
+                result = INCOMPLETE if given < stated else ALTERED
+                report.add(result, f"The last line says {stated} {what}; there are {given}.")
         found = statement.get("found", [])
         for one in found:
             report.add(ALTERED, one["text"], one["chain"], one["seq"])

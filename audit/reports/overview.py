@@ -114,8 +114,8 @@ def overview_of(
             entries = matching(rows, edge, actor=actor)
             found += _counted(entries, inner)
             _add(buckets, _durations(entries))
-        told = _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
-        return replace(told, missing=tail.missing)
+        overview = _put_together(found, buckets, since, until, inner, has_p95=not wanted.outcome)
+        return replace(overview, missing=tail.missing)
 
     return read_with_tail(workspace_id, read)
 

@@ -220,8 +220,8 @@ def register_rules(sentences: Mapping[str, str]) -> None:
 
 def rule_in_words(rule: str) -> str:
     """What a rule of an entry says; "" for one that nobody told."""
-    told = _rules.get(rule) or _rules.get(f"{rule.partition('.')[0]}.*")
-    return gettext(told) if told else ""
+    words = _rules.get(rule) or _rules.get(f"{rule.partition('.')[0]}.*")
+    return gettext(words) if words else ""
 
 
 def strips_of(

@@ -99,8 +99,8 @@ def person_of(workspace_id: UUID, email: str) -> UUID:
         return user.pk
     former = entries.filter(actor_label__iexact=email, actor_id__isnull=False).first()
     if former is None or former.actor_id is None:
-        told = _("The log has no entries by a person with this address.")
-        raise InvalidInput(fields={"email": [told]})
+        message = _("The log has no entries by a person with this address.")
+        raise InvalidInput(fields={"email": [message]})
     return former.actor_id
 
 

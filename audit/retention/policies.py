@@ -56,8 +56,8 @@ def change_policy(*, workspace_id: UUID, change: PolicyChange, actor: Actor) -> 
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     paths = [line.strip() for line in change.masked_paths if line.strip()]
     if len(paths) > MOST_PATHS:
-        told = _("At most %(most)s paths can be masked.") % {"most": MOST_PATHS}
-        raise InvalidInput(fields={"masked_paths": [told]})
+        message = _("At most %(most)s paths can be masked.") % {"most": MOST_PATHS}
+        raise InvalidInput(fields={"masked_paths": [message]})
     for line in paths:
         try:
             read_masked_path(line)
@@ -65,8 +65,8 @@ def change_policy(*, workspace_id: UUID, change: PolicyChange, actor: Actor) -> 
             raise InvalidInput(fields={"masked_paths": [error.message]}) from error
     unknown = sorted(set(change.detectors) - set(DETECTORS))
     if unknown:
-        told = _("There is no detector “%(unknown)s”.") % {"unknown": unknown[0][:40]}
-        raise InvalidInput(fields={"detectors": [told]})
+        message = _("There is no detector “%(unknown)s”.") % {"unknown": unknown[0][:40]}
+        raise InvalidInput(fields={"detectors": [message]})
     hold_workspace(workspace_id)  # two may store the first settings at one moment
     row = policy_row(workspace_id)
     values = {

@@ -50,12 +50,12 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             _put_faults(form, error)
         else:
             stands = retention.active_hold(workspace.pk) is not None
-            told = (
+            message = (
                 _("Saved. Nothing is removed while the legal hold stands.")
                 if stands
                 else _("Saved. What is too old by it goes within the hour.")
             )
-            messages.success(request, told)
+            messages.success(request, message)
             return redirect("audit:settings", workspace_slug)
     return _page(request, policy_form=form)
 

@@ -148,19 +148,24 @@ def mail_of(
             "person": made_by,
             "time": time_in_words(draft),
         }
-        told = [_("Attached is the audit log of %(workspace)s for %(period)s (%(zone)s).") % values]
-        told[0] += f" {numbers_in_words(numbers)}"
+        sentences = [
+            _("Attached is the audit log of %(workspace)s for %(period)s (%(zone)s).") % values
+        ]
+        sentences[0] += f" {numbers_in_words(numbers)}"
         wanted = filter_lines(filter_of_file(sent, now=sent.until), sent.workspace_id)
         if wanted:
             filters = "; ".join(f"{name}: {_line(value)}" for name, value in wanted)
-            told.append(_("Filters: %(filters)s") % {"filters": filters})
-        told.append(_("Look through these entries in Trellis, and sign off there:") + f"\n{link}")
+            sentences.append(_("Filters: %(filters)s") % {"filters": filters})
+        sentences.append(
+            _("Look through these entries in Trellis, and sign off there:") + f"\n{link}"
+        )
         if sent.is_trial:
-            told.append(_("You sent this to yourself, to see what “%(name)s” sends.") % values)
+            sentences.append(_("You sent this to yourself, to see what “%(name)s” sends.") % values)
         else:
-            told.append(_("%(person)s scheduled “%(name)s”: %(time)s.") % values)
+            sentences.append(_("%(person)s scheduled “%(name)s”: %(time)s.") % values)
         return ReportMail(
-            subject=_("Audit log: %(name)s, %(period)s") % values, text="\n\n".join(told) + "\n"
+            subject=_("Audit log: %(name)s, %(period)s") % values,
+            text="\n\n".join(sentences) + "\n",
         )
 
 

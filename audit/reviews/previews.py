@@ -94,8 +94,8 @@ def preview_schedule(
             sample = making.begin(sent, actor=actor, number=MOST_SHOWN)
             figures = making.figures_of(sent, actor=actor)
     except TookTooLong as error:
-        told = _("Looking took too long. Narrow the filters; the file itself may take longer.")
-        raise InvalidInput(fields={"query": [told]}) from error
+        message = _("Looking took too long. Narrow the filters; the file itself may take longer.")
+        raise InvalidInput(fields={"query": [message]}) from error
     # The page of the file that is not made yet.
     link = public_url(reverse("audit:entries", args=[workspace.slug])) + "sent/…"
     mail = making.mail_of(sent, draft, numbers, link=link, made_by=actor.label)

@@ -329,10 +329,10 @@ def _mail(
     *,
     made_by: str,
 ) -> None:
-    told = making.mail_of(sent, draft, numbers, link=public_url(path_of(sent)), made_by=made_by)
+    mail = making.mail_of(sent, draft, numbers, link=public_url(path_of(sent)), made_by=made_by)
     message = compose(
-        subject=told.subject,
-        text=told.text,
+        subject=mail.subject,
+        text=mail.text,
         to=to,
         # The same at each attempt, so that whoever gets it twice can tell.
         message_id=str(sent.pk),

@@ -175,8 +175,8 @@ def faults_of(draft: ScheduleDraft, *, workspace_id: UUID, now: datetime) -> dic
         if value not in known:
             faults[field] = [_("There is no such choice.")]
     if draft.time_zone not in time_zones():
-        told = _("There is no time zone of this name. Use one such as Europe/Zurich.")
-        faults["time_zone"] = [told]
+        message = _("There is no time zone of this name. Use one such as Europe/Zurich.")
+        faults["time_zone"] = [message]
     if len(draft.query) > LONGEST:
         faults["query"] = [_("These filters are too long.")]
     elif wrong := filter_of(draft.query, now=now).errors:

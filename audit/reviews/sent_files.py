@@ -83,11 +83,11 @@ def sign_offs_of(
     return found
 
 
-def give_up_waiting(schedule: ReportSchedule, told: str) -> None:
+def give_up_waiting(schedule: ReportSchedule, reason: str) -> None:
     """Do not try again to send what a schedule could not send."""
     rows = SentFile.objects.for_workspace(schedule.workspace_id)
     waiting = rows.filter(schedule=schedule, status=SentFile.Status.WAITING)
-    waiting.update(status=SentFile.Status.FAILED, fault=told[:500])
+    waiting.update(status=SentFile.Status.FAILED, fault=reason[:500])
 
 
 def trim_sent_files() -> int:

@@ -44,8 +44,8 @@ def sign_off(
     if since >= until:
         raise InvalidInput(fields={"until": [_("“From” must be before “To”.")]})
     if until > now:
-        told = _("You can only review the past. Choose an end that is not in the future.")
-        raise InvalidInput(fields={"until": [told]})
+        message = _("You can only review the past. Choose an end that is not in the future.")
+        raise InvalidInput(fields={"until": [message]})
     note = _read_note(note)
     wanted = EntryFilter(range="custom", since=since, until=until)
     totals = _totals(workspace_id, wanted, actor=actor, now=now)
@@ -65,10 +65,10 @@ def sign_off_file(*, sent: SentFile, actor: Actor, note: str, now: datetime) -> 
     require(actor, Permission.VIEW_AUDIT, workspace_id=sent.workspace_id)
     if sent.status != SentFile.Status.SENT:
         raise Conflict(_("This file was not sent yet, so there is nothing to sign off."))
-    told = _("You have signed this off already.")
+    message = _("You have signed this off already.")
     mine = SignOff.objects.for_workspace(sent.workspace_id).filter(sent_file_id=sent.pk)
     if mine.filter(signed_by_id=actor.user_id).exists():
-        raise Conflict(told)
+        raise Conflict(message)
     note = _read_note(note)
     wanted = replace(filter_of_file(sent, now=now), range="custom")
     totals = _totals(sent.workspace_id, wanted, actor=actor, now=now)
@@ -84,7 +84,7 @@ def sign_off_file(*, sent: SentFile, actor: Actor, note: str, now: datetime) -> 
     try:
         return _keep(draft, actor=actor, file_name=sent.name)
     except IntegrityError as error:
-        raise Conflict(told) from error
+        raise Conflict(message) from error
 
 
 def _totals(

@@ -189,9 +189,9 @@ def _explain_restores() -> list[Path]:
     if not confirmed:
         return []
     rows = AuditCheckpoint.objects.filter(kind=Kind.RESTORED).values_list("statement", flat=True)
-    told = {json.loads(statement)["restored"]["checkpoint"] for statement in rows}
+    explained = {json.loads(statement)["restored"]["checkpoint"] for statement in rows}
     for one in confirmed:
-        if one.lost.checkpoint in told:
+        if one.lost.checkpoint in explained:
             continue
         restored = {
             "after": one.lost.after,

@@ -76,11 +76,11 @@ def send_test(stream: AuditStream) -> str:
             await sink.aclose()
         return ""
 
-    told = wait_for(send)
-    if not told:
+    answer = wait_for(send)
+    if not answer:
         # It answers: what waits need not wait out its pause.
         StreamState.objects.filter(stream=stream).update(next_attempt_at=database_now())
-    return told
+    return answer
 
 
 def _send_all(runner: asyncio.Runner, streams: Iterable[AuditStream], until: float) -> int:

@@ -92,7 +92,7 @@ def _refused(answer: httpx2.Response) -> int:
         if "json" in answer.headers.get("content-type", ""):
             partial = json.loads(answer.content).get("partialSuccess") or {}
             return max(0, int(partial.get("rejectedLogRecords", 0)))
-        told = ExportLogsServiceResponse.FromString(answer.content)
+        response = ExportLogsServiceResponse.FromString(answer.content)
     except (DecodeError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return 0
-    return max(0, int(told.partial_success.rejected_log_records))
+    return max(0, int(response.partial_success.rejected_log_records))

@@ -108,10 +108,10 @@ class LogStream:
         last = self._cursor.checkpoint
         wanted = AuditCheckpoint.objects.filter(number__lte=self.newest).order_by("number")
         if self._workspace_id is not None:
-            told = (AuditCheckpoint.Kind.ROTATION, AuditCheckpoint.Kind.RESTORED)
+            kinds = (AuditCheckpoint.Kind.ROTATION, AuditCheckpoint.Kind.RESTORED)
             wanted = wanted.filter(
                 Q(heads__contains=str(self._workspace_id))
-                | Q(kind__in=told)
+                | Q(kind__in=kinds)
                 | Q(number__in=[1, self.newest])
             )
         while batch := list(wanted.filter(number__gt=last)[:_CHECKPOINTS]):

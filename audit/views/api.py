@@ -36,8 +36,8 @@ _FILTERS = OpenApiParameter("q", str, description="Filters as they are typed on 
 _MEDIA_TYPES = {one.media_type.partition(";")[0] for one in exports.FORMATS.values()}
 
 
-def _range(told: str) -> OpenApiParameter:
-    return OpenApiParameter("range", str, enum=_TIMES, description=told)
+def _range(description: str) -> OpenApiParameter:
+    return OpenApiParameter("range", str, enum=_TIMES, description=description)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ class _Choice:
         """
         value = request.query_params.get(self.name, self.usual)
         if value not in self.known:
-            told = _("Use one of: %(known)s.") % {"known": ", ".join(self.known)}
-            raise InvalidInput(fields={self.name: [told]})
+            message = _("Use one of: %(known)s.") % {"known": ", ".join(self.known)}
+            raise InvalidInput(fields={self.name: [message]})
         return str(value)
 
 

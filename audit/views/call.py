@@ -151,8 +151,8 @@ def _permits(entries: Sequence[AuditEntry]) -> list[CallDecision]:
     found = []
     for entry in entries:
         if entry.action in _DECIDING:
-            told = {**mapping_of(entry.details), **mapping_of(entry.approval)}
-            reason = next((told[name] for name in ("note", "reason") if told.get(name)), "")
+            details = {**mapping_of(entry.details), **mapping_of(entry.approval)}
+            reason = next((details[name] for name in ("note", "reason") if details.get(name)), "")
             found.append(
                 CallDecision(
                     title=getattr(described(entry), "action_label", entry.action),
@@ -173,7 +173,7 @@ def _with_places(entries: Sequence[AuditEntry]) -> list[tuple[AuditEntry, AuditS
 
 def _technical(row: CallRow, audit_url: str) -> list[tuple[str, list[EntryField]]]:
     """Everything else that the entries say, of the one that knows most."""
-    told = dict(facts_of(row.end or row.about, log_url=audit_url))
+    own_facts = dict(facts_of(row.end or row.about, log_url=audit_url))
     first = dict(facts_of(row.about, log_url=audit_url))
-    groups = [(heading, told.get(heading) or first.get(heading) or []) for heading in _FOLDED]
+    groups = [(heading, own_facts.get(heading) or first.get(heading) or []) for heading in _FOLDED]
     return [(_(heading), facts) for heading, facts in groups if facts]

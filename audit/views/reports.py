@@ -154,9 +154,9 @@ def _filter_of(given: dict[str, str], now: datetime) -> EntryFilter:
     wanted = read_filter({"range": _USUAL_RANGE} | kept, now=now)
     if wanted.sort == "time":
         return wanted
-    told = gettext("Leave sort: out. A report has no order.")
+    message = gettext("Leave sort: out. A report has no order.")
     typed = {**wanted.typed, "sort": ""}
-    return replace(wanted, sort="time", typed=typed, errors=(*wanted.errors, told))
+    return replace(wanted, sort="time", typed=typed, errors=(*wanted.errors, message))
 
 
 class _Log:

@@ -272,11 +272,11 @@ def _recognised(request: WorkspaceRequest, draft: ScheduleDraft) -> _Chosen:
 def _read_choices(request: WorkspaceRequest, given: Mapping[str, str]) -> _Chosen:
     """Read the form. A choice that is none stays as it is, for the service to refuse."""
     view, is_gone = given.get("view", ""), False
-    query, name, told = given.get("query", "").replace("\x00", ""), "", ""
+    query, name, view_help = given.get("query", "").replace("\x00", ""), "", ""
     if view.startswith(_READY):
         ready = ready_view(view.removeprefix(_READY))
         if ready is not None:
-            query, name, told = ready.query, _(ready.label), _(ready.help)
+            query, name, view_help = ready.query, _(ready.label), _(ready.help)
         is_gone = ready is None
     elif view:
         saved = {str(one.pk): one for one in saved_views_of(request, SavedView.Page.LOG)}
@@ -300,7 +300,7 @@ def _read_choices(request: WorkspaceRequest, given: Mapping[str, str]) -> _Chose
     return _Chosen(
         view="" if is_gone else view,
         view_name=name,
-        view_help=told,
+        view_help=view_help,
         draft=draft,
         is_gone=is_gone,
     )

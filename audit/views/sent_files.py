@@ -44,8 +44,8 @@ def sent_file(request: WorkspaceRequest, workspace_slug: str, sent_id: UUID) -> 
         except (InvalidInput, Conflict) as error:
             messages.error(request, error.message)
         else:
-            told = _("You have signed off “%(name)s”. That is part of the log.")
-            messages.success(request, told % {"name": sent.name})
+            message = _("You have signed off “%(name)s”. That is part of the log.")
+            messages.success(request, message % {"name": sent.name})
     audit_url = reverse("audit:entries", args=[workspace_slug])
     return redirect(f"{audit_url}?{sent_files.log_query_of(sent)}")
 

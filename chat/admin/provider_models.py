@@ -65,8 +65,8 @@ def refuse_withheld_in(form: forms.ModelForm, provider: ModelProvider | None, fi
     try:
         refuse_withheld(provider, form.cleaned_data.get(field) or "", field)
     except InvalidInput as error:
-        for told in error.fields[field]:
-            form.add_error(field, told)
+        for message in error.fields[field]:
+            form.add_error(field, message)
 
 
 def save_row(row: ProviderModel, *, workspace_id: UUID, actor: Actor) -> None:
@@ -86,9 +86,9 @@ class _TellsWhatWasFound(forms.ModelForm):
         super().__init__(*args, **options)
         for name in ("calls_tools", "reasons"):
             found = getattr(self.instance, f"told_{name}")
-            told = {None: _("Automatic"), True: _("Automatic: yes"), False: _("Automatic: no")}
+            labels = {None: _("Automatic"), True: _("Automatic: yes"), False: _("Automatic: no")}
             field = cast("forms.TypedChoiceField", self.fields[name])
-            field.choices = [("", told[found]), (True, _("Yes")), (False, _("No"))]
+            field.choices = [("", labels[found]), (True, _("Yes")), (False, _("No"))]
 
 
 class ProviderModelRowForm(NoticesOthers, _TellsWhatWasFound):

@@ -253,8 +253,8 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         if not count:
             return gettext("None is known yet.")
         url = reverse("admin:chat_providermodel_changelist")
-        told = ngettext("%(count)s model", "%(count)s models", count) % {"count": whole(count)}
-        return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, told)
+        text = ngettext("%(count)s model", "%(count)s models", count) % {"count": whole(count)}
+        return format_html('<a href="{}?provider__id__exact={}">{}</a>', url, provider.pk, text)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """What is shared is the platform's, until its owner has withdrawn it."""
@@ -307,8 +307,8 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def test(self, provider: ModelProvider) -> str:
         """The way to the page that tests it and lists its models."""
         url = reverse("chat:provider", args=[provider.workspace.slug, provider.pk])
-        told = _("Test and models") if provider.is_shared else _("Test, models and key")
-        return format_html('<a href="{}">{}</a>', url, told)
+        text = _("Test and models") if provider.is_shared else _("Test, models and key")
+        return format_html('<a href="{}">{}</a>', url, text)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -332,10 +332,10 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         had_key = bool(obj.api_key)
         prepare_provider(obj, has_new_key=bool(form.cleaned_data.get("new_api_key")))
         if had_key and not obj.api_key:
-            told = _(
+            message = _(
                 "The stored key was for the old address, so Trellis removed it. Add one for the new address."
             )
-            messages.warning(request, told)
+            messages.warning(request, message)
         super().save_model(request, obj, form, change)
 
     def delete_model(self, request: HttpRequest, obj: ModelProvider) -> None:
@@ -375,18 +375,20 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def test_connections(self, request: HttpRequest, row: ModelProvider) -> None:
         listing = check_provider(provider=row, actor=actor_of(request))
         if not listing.is_told:
-            told = gettext("%(model)s of %(name)s answered in %(ms)s ms. It has no list of models.")
+            message = gettext(
+                "%(model)s of %(name)s answered in %(ms)s ms. It has no list of models."
+            )
             values = {"model": row.default_model, "name": row.name, "ms": whole(listing.took_ms)}
-            messages.success(request, told % values)
+            messages.success(request, message % values)
             return
         number = len(listing.models) + listing.left_out
-        told = ngettext(
+        message = ngettext(
             "%(name)s answered in %(ms)s ms and lists %(count)s model.",
             "%(name)s answered in %(ms)s ms and lists %(count)s models.",
             number,
         )
         values = {"name": row.name, "ms": whole(listing.took_ms), "count": whole(number)}
-        messages.success(request, told % values)
+        messages.success(request, message % values)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         actor = cast("WorkspaceRequest", request).actor

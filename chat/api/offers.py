@@ -252,7 +252,7 @@ def servers_json(setting: ChatSetting, *, person: User, actor: Actor) -> dict[st
         for row in select_tools(tools, config=bud.mcp, overrides=overrides)
         if row.server_id in usable
     }
-    told = _tools_json(tools, on, rules_for(bud.workspace_id, person.pk))
+    tools_by_server = _tools_json(tools, on, rules_for(bud.workspace_id, person.pk))
     named = {one.server_id for one in servers}
     addable = (
         McpServer.objects.for_workspace(bud.workspace_id)
@@ -264,7 +264,7 @@ def servers_json(setting: ChatSetting, *, person: User, actor: Actor) -> dict[st
         addable = addable.filter(owner__isnull=True)
     missing = missing_sign_ins([one.server for one in servers if one.server], person.pk)
     return {
-        "servers": [_server_json(one, told, missing, actor) for one in servers],
+        "servers": [_server_json(one, tools_by_server, missing, actor) for one in servers],
         "addable": [
             {"id": str(row.pk), "name": row.name, "scope": row.scope, "status": row.state.status}
             for row in addable
@@ -281,10 +281,10 @@ def _tools_json(
     Args:
         on: those that a turn could get, as far as the person's call rules allow it.
     """
-    told: defaultdict[UUID, list[dict[str, Any]]] = defaultdict(list)
+    tools_by_server: defaultdict[UUID, list[dict[str, Any]]] = defaultdict(list)
     for row in tools:
         why = rules.why_blocked(row)
-        told[row.server_id].append(
+        tools_by_server[row.server_id].append(
             {
                 "id": str(row.pk),
                 "name": show_hidden(row.name),
@@ -295,7 +295,7 @@ def _tools_json(
                 "blocked_reason": why,
             }
         )
-    return told
+    return tools_by_server
 
 
 def _server_json(

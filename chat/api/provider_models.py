@@ -75,14 +75,14 @@ class ProviderModelOutput(serializers.ModelSerializer[ProviderModel]):
         read_only_fields = fields
 
 
-def _price(told: str) -> serializers.DecimalField:
+def _price(description: str) -> serializers.DecimalField:
     return serializers.DecimalField(
         max_digits=12,
         decimal_places=6,
         min_value=0,
         allow_null=True,
         required=False,
-        help_text=told,
+        help_text=description,
     )
 
 

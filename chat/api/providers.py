@@ -275,9 +275,9 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         listed = list_of(provider, address)
         if listed is None:
             raise NotFound(_("This provider's list of models was not asked for yet."))
-        told = offered_changes(provider, listed.list_changes)
+        changes = offered_changes(provider, listed.list_changes)
         values = {name: getattr(listed, name) for name in ("asked_at", "listed_at", "fault")}
-        return Response(ListChangesOutput({**values, **told.model_dump()}).data)
+        return Response(ListChangesOutput({**values, **changes.model_dump()}).data)
 
     @extend_schema(request=CheckInput, responses=CheckOutput)
     @action(detail=True, methods=["post"])
@@ -289,5 +289,5 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         if names:
             keep_facts(provider=provider, names=names, listing=listing, actor=self.actor)
         trial = try_embedding(provider=provider, actor=self.actor)
-        told = EmbeddingTrialOutput(trial).data if trial is not None else None
-        return Response({**ListingOutput(listing).data, "embedding": told})
+        embedding = EmbeddingTrialOutput(trial).data if trial is not None else None
+        return Response({**ListingOutput(listing).data, "embedding": embedding})

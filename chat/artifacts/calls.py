@@ -285,11 +285,11 @@ def _search_knowledge(call: ToolCall, bud: Bud, sought: KnowledgeQuery | None) -
 
 def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcome:
     """What was read, with the files that it is of for the log."""
-    told = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
+    in_json = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
     return ToolCallOutcome(
         outcome=Outcome.OK,
         content=(TextPart(text=text),),
-        details={"knowledge": told, "from_outside": True},
+        details={"knowledge": in_json, "from_outside": True},
     )
 
 
@@ -316,10 +316,10 @@ def _found(lines: Sequence[str], wanted: str) -> str:
     for hit in hits[:MOST_HITS]:
         near = range(max(0, hit - AROUND_HIT), min(len(lines), hit + AROUND_HIT + 1))
         shown.update(dict.fromkeys(near))
-    told = [f"{at + 1}: {lines[at].rstrip()[:LONGEST_LINE]}" for at in sorted(shown)]
+    shown_lines = [f"{at + 1}: {lines[at].rstrip()[:LONGEST_LINE]}" for at in sorted(shown)]
     more = f" The first {MOST_HITS} are shown." if len(hits) > MOST_HITS else ""
     places = "1 line matches" if len(hits) == 1 else f"{len(hits)} lines match"
-    return f"{places} {wanted!r}.{more}\n" + "\n".join(told)[:MOST_READ_CHARACTERS]
+    return f"{places} {wanted!r}.{more}\n" + "\n".join(shown_lines)[:MOST_READ_CHARACTERS]
 
 
 def _list(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:

@@ -59,16 +59,16 @@ def with_knowledge(prompt: str, files: Sequence[KnowledgeFile]) -> str:
     """A bud's prompt with the list of what it knows."""
     if not files:
         return prompt
-    told: list[str] = []
+    lines: list[str] = []
     size = 0
     for file in files:
         line = f"- {file.name}: {_size_of(file)}"
         size += len(line)
         if size > MOST_TOLD_CHARACTERS:
-            told.append(f"- and {len(files) - len(told)} more, which list_artifacts names")
+            lines.append(f"- and {len(files) - len(lines)} more, which list_artifacts names")
             break
-        told.append(line)
-    return "\n\n".join(part for part in (prompt, "\n".join([_ABOUT, *told])) if part)
+        lines.append(line)
+    return "\n\n".join(part for part in (prompt, "\n".join([_ABOUT, *lines])) if part)
 
 
 def find_knowledge(bud: Bud, name: str) -> KnowledgeFile:
@@ -100,22 +100,24 @@ def read_lines(file: KnowledgeFile, first: int | None, last: int | None) -> str:
     rows = _passages(file).filter(last_line__gte=start).order_by("position")
     if last is not None:
         rows = rows.filter(first_line__lte=last)
-    told = [f"{file.name}, {file.lines} lines.{' Only its beginning could be read.' * file.is_cut}"]
+    parts = [
+        f"{file.name}, {file.lines} lines.{' Only its beginning could be read.' * file.is_cut}"
+    ]
     if first is None and last is None and file.characters > MOST_READ_CHARACTERS and file.outline:
-        told.append(_outline(file))
+        parts.append(_outline(file))
     size, mark = 0, ""
     for row in rows.iterator(chunk_size=50):
         text = _within(row, start, last)
         if size + len(text) > MOST_READ_CHARACTERS:
-            told.append(f"[Cut here. Read on from line {row.first_line}.]")
+            parts.append(f"[Cut here. Read on from line {row.first_line}.]")
             break
         size += len(text)
         place = mark_of(file.name, place_of(row.first_line, file.outline))
-        told.append(text if place == mark else f"{place}\n{text}")
+        parts.append(text if place == mark else f"{place}\n{text}")
         mark = place
     if not size:
-        told.append("There are no such lines.")
-    return "\n".join(told)
+        parts.append("There are no such lines.")
+    return "\n".join(parts)
 
 
 def search_passages(

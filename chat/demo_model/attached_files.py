@@ -21,8 +21,12 @@ _TOO_LONG: Final = "too long to stand here"
 
 def speak_of_attached(attached: Sequence[tuple[str, str]], question: str, stems: Stems) -> str:
     """Say of each file what the question asks of it, as far as words go."""
-    told = "\n\n".join(_speak_of_one(head, content, question, stems) for head, content in attached)
-    return f"I am the **demo model**, not an AI, but this is what came with your message:\n\n{told}"
+    answers = "\n\n".join(
+        _speak_of_one(head, content, question, stems) for head, content in attached
+    )
+    return (
+        f"I am the **demo model**, not an AI, but this is what came with your message:\n\n{answers}"
+    )
 
 
 def search_of(

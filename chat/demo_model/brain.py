@@ -198,8 +198,8 @@ def _thought(question: str, ranked: Sequence[Mapping[str, Any]]) -> str:
     """How the best tool was found, as truthfully as it was."""
     scores = [f"- {_plain(str(one['name']))}: {_score(question, one):.1f}" for one in ranked[:5]]
     words = ", ".join(sorted(_stems(_QUOTED.sub(" ", question))))
-    told = "\n".join(scores)
-    return f"The question has these words: {words}.\nHow well they match each tool:\n{told}\nThe first one it is."
+    score_lines = "\n".join(scores)
+    return f"The question has these words: {words}.\nHow well they match each tool:\n{score_lines}\nThe first one it is."
 
 
 def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -428,10 +428,10 @@ def _speak_of(results: Sequence[tuple[str, str]]) -> str:
 def _speak_of_one(name: str, result: str) -> str:
     plain = _plain(name)
     if result.startswith("Error: "):
-        told = result.removeprefix("Error: ")
-        if told.startswith("The user refused"):
-            return f"All right, I did not run `{plain}`. {told}"
-        return f"`{plain}` did not work: {told}"
+        reason = result.removeprefix("Error: ")
+        if reason.startswith("The user refused"):
+            return f"All right, I did not run `{plain}`. {reason}"
+        return f"`{plain}` did not work: {reason}"
     try:
         value = json.loads(result)
     except ValueError:

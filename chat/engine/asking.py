@@ -100,8 +100,8 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         answer = _finished(sent, completion, attempt.answer(live.said))
         new = [notice for notice in sent.notices if notice not in attempt.told]
         if new:
-            told = " ".join(part for part in (*new, answer.notice) if part)
-            answer = replace(answer, notice=told)
+            both = " ".join(part for part in (*new, answer.notice) if part)
+            answer = replace(answer, notice=both)
         context = TurnContext(task.turn, task.bud, task.actor)
         later = steps.keep_for_call(lease, message, answer, context)
         if later is not None:

@@ -165,10 +165,10 @@ def _server_request(call: ToolCall, task: TurnContext) -> ToolCallRequest:
 
 def _keep(call: ToolCall, task: TurnContext, outcome: ToolCallOutcome) -> ToolCallOutcome:
     """What the server gave becomes a file, and the model reads only that it did."""
-    told: dict[str, Any] = {"content": (), "structured": None, "truncated": False}
+    nothing: dict[str, Any] = {"content": (), "structured": None, "truncated": False}
     if outcome.truncated:
         message = "The result is larger than this server's results may be, and was not saved."
-        return replace(outcome, outcome=Outcome.TOOL_ERROR, message=message, **told)
+        return replace(outcome, outcome=Outcome.TOOL_ERROR, message=message, **nothing)
     try:
         saved = keep_received(
             call,
@@ -178,10 +178,10 @@ def _keep(call: ToolCall, task: TurnContext, outcome: ToolCallOutcome) -> ToolCa
             structured=outcome.structured,
         )
     except DomainError as error:
-        return replace(outcome, outcome=Outcome.TOOL_ERROR, message=error.message, **told)
+        return replace(outcome, outcome=Outcome.TOOL_ERROR, message=error.message, **nothing)
     made = saved_outcome(saved, verb="Saved")
     return replace(
         outcome,
-        **{**told, "content": made.content},
+        **{**nothing, "content": made.content},
         details={**outcome.details, **made.details},
     )

@@ -109,8 +109,8 @@ def _unread_bill(turn: Turn) -> Bill:
 
 def _charge(turn: Turn, bill: Bill, usage: TokenCount) -> None:
     for crossed in charge(bill, usage, turn.finished_at):
-        told = partial(_tell_person, turn.workspace_id, turn.conversation_id, turn.pk, crossed)
-        transaction.on_commit(told, robust=True)
+        notify = partial(_tell_person, turn.workspace_id, turn.conversation_id, turn.pk, crossed)
+        transaction.on_commit(notify, robust=True)
 
 
 def _tell_person(

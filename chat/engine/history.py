@@ -155,9 +155,9 @@ def _from_summary(past: RecentPath) -> RecentPath:
 
 def _is_full(past: RecentPath, turn: Turn, window: ContextWindow, fixed: int) -> bool:
     # Without pictures, which other statements read: it is a least in any case.
-    told = _told(past, turn, window.attached_characters, {}, {})
-    window = replace(window, factor=told.factor or LEAST_FACTOR)
-    return bool(told.turns) and fills_window(told.turns, window, fixed=fixed)
+    history = _told(past, turn, window.attached_characters, {}, {})
+    window = replace(window, factor=history.factor or LEAST_FACTOR)
+    return bool(history.turns) and fills_window(history.turns, window, fixed=fixed)
 
 
 def _before(past: RecentPath, turn: Turn) -> UnreadPath:
@@ -213,14 +213,14 @@ def history_of(
     calls = _by_message(past.calls)
     on_path = _in_order(past.path, calls)
     returned = pictures_of_calls(turn.workspace_id, on_path)
-    told = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown), returned)
+    history = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown), returned)
     failed = [
         row
         for row in (*past.beside, *past.path)
         if row.json_meta.get("too_long") and row.turn_id == turn.pk
     ]
     source = find_source(past.path, calls, attached)
-    factor = told.factor or (past.before.factor if past.before is not None else 1.0)
+    factor = history.factor or (past.before.factor if past.before is not None else 1.0)
     noted: dict[str, Any] = {}
     if past.before is not None:
         asked = sum(row.role == MessageRole.USER for row in past.path)
@@ -231,7 +231,7 @@ def history_of(
             noted["outside"] = source.text
     return History(
         too_long=int(max(failed, key=_place).json_meta["too_long"]) if failed else None,
-        turns=told.turns,
+        turns=history.turns,
         factor=factor,
         untrusted_source=source.text,
         questions_before=past.before.questions if past.before is not None else 0,

@@ -98,10 +98,10 @@ def native_messages(
                 for call in step.calls
             ]
             # Results are text alone on this wire, so pictures follow them.
-            if told := _returned(step, pictures):
+            if returned := _returned(step, pictures):
                 parts = _parts_of(step.calls, pictures)
-                text = {"type": "text", "text": told}
-                messages.append({"role": "user", "content": [text, *parts] if parts else told})
+                text = {"type": "text", "text": returned}
+                messages.append({"role": "user", "content": [text, *parts] if parts else returned})
     return messages
 
 
@@ -130,8 +130,8 @@ def fenced_messages(
         for step in turn.steps:
             say("assistant", _fenced_text(step))
             if step.calls:
-                told = _returned(step, pictures)
-                say("user", "\n\n".join(part for part in (_fenced_results(step), told) if part))
+                returned = _returned(step, pictures)
+                say("user", "\n\n".join(part for part in (_fenced_results(step), returned) if part))
                 parts = _parts_of(step.calls, pictures)
                 shown.setdefault(len(messages) - 1, []).extend(parts)
     for place, parts in shown.items():
@@ -190,7 +190,7 @@ def tools_prompt(
     """How to use which tools, in words; empty without any."""
     if not functions:
         return ""
-    told = [
+    blocks = [
         f"- `{one['function']['name']}`: {one['function']['description']}\n"
         f"  {json.dumps(one['function']['parameters'], ensure_ascii=False)}"
         for one in functions
@@ -200,7 +200,7 @@ def tools_prompt(
         forced = "This time use at least one of them."
     elif isinstance(choice, Mapping):
         forced = f"This time use `{choice['function']['name']}`."
-    return "\n\n".join(part for part in (_ABOUT_COMMANDS, "\n".join(told), forced) if part)
+    return "\n\n".join(part for part in (_ABOUT_COMMANDS, "\n".join(blocks), forced) if part)
 
 
 def _fenced_text(step: PastStep) -> str:
@@ -221,8 +221,8 @@ def _closed(block: str) -> str:
 
 
 def _fenced_results(step: PastStep) -> str:
-    told = [
+    blocks = [
         f"{number}. `{call.name}`:\n{quoted(call.result)}"
         for number, call in enumerate(step.calls, 1)
     ]
-    return "\n\n".join([_ABOUT_RESULTS, *told])
+    return "\n\n".join([_ABOUT_RESULTS, *blocks])

@@ -314,16 +314,16 @@ async def _give_back(lease: Lease) -> None:
 
 
 async def _crash(lease: Lease, error: Exception) -> None:
-    code, told = "internal_error", "Something went wrong on our side. It has been logged."
+    code, message = "internal_error", "Something went wrong on our side. It has been logged."
     if isinstance(error, SecretUnreadable):  # such as how far a call had come
-        code, told = error.code, _UNREADABLE
+        code, message = error.code, _UNREADABLE
     try:
         await in_database(
             turns.finish,
             lease,
             TurnStatus.FAILED,
             error_code=code,
-            error_message=told,
+            error_message=message,
             can_retry=True,
         )
     except Exception:  # noqa: BLE001

@@ -58,8 +58,8 @@ class Silence:
         self._is_told = True
         self._telling = asyncio.create_task(self._tell_quietly(_told(self._spec)))
 
-    async def _take_back(self, told: asyncio.Task[None]) -> None:
-        await told
+    async def _take_back(self, telling: asyncio.Task[None]) -> None:
+        await telling
         await self._tell_quietly("")
 
     async def _tell_quietly(self, reason: str) -> None:
@@ -73,9 +73,9 @@ class Silence:
 
 def _told(spec: ProviderSpec) -> str:
     if spec.has_fallback:
-        told = _(
+        pattern = _(
             "“%(name)s” has not begun to answer. If it stays silent, another provider answers."
         )
     else:
-        told = _("“%(name)s” has not begun to answer yet. You can keep waiting, or stop.")
-    return told % {"name": spec.name}
+        pattern = _("“%(name)s” has not begun to answer yet. You can keep waiting, or stop.")
+    return pattern % {"name": spec.name}

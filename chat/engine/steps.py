@@ -125,9 +125,9 @@ def note_wait(lease: Lease, notices: Sequence[str]) -> None:
 
 
 def _tell_notices(changes: Changes, turn: Turn, notices: Sequence[str]) -> None:
-    told = " ".join(notices)
-    if turn.notice != told:
-        turn.notice = told
+    notice = " ".join(notices)
+    if turn.notice != notice:
+        turn.notice = notice
         turn.save(update_fields=["notice", "updated_at"])
         changes.turn(turn)
 

@@ -80,12 +80,12 @@ class Position:
         if found is None:
             raise InvalidInput(fields={"Last-Event-ID": [_("This is not the id of an event.")]})
         step, length, fingerprint, calls, end = found.groups()
-        told = [
+        counts = [
             ProgressCounts(int(one[0], 16), int(one[1:] or 0)) for one in calls.split(",") if one
         ]
-        if len(told) > MOST_CALLS:
+        if len(counts) > MOST_CALLS:
             raise InvalidInput(fields={"Last-Event-ID": [_("This is not the id of an event.")]})
-        return cls(int(step), int(length), int(fingerprint, 16), tuple(told), end)
+        return cls(int(step), int(length), int(fingerprint, 16), tuple(counts), end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,10 @@ def tell(state: FeedState, turn_id: str, position: Position) -> Iterator[FeedEve
 
 def _tell_step(state: FeedState, message: Row, position: Position) -> Iterator[FeedEvent]:
     text: str = message["text"]
-    told = text[: position.length]
-    is_replaced = len(told) < position.length or zlib.crc32(told.encode()) != position.fingerprint
+    sent_text = text[: position.length]
+    is_replaced = (
+        len(sent_text) < position.length or zlib.crc32(sent_text.encode()) != position.fingerprint
+    )
     if is_replaced and position.length:
         position = replace(position, length=0, fingerprint=0)
     if len(text) > position.length or (is_replaced and not text):
@@ -147,27 +149,27 @@ def _tell_step(state: FeedState, message: Row, position: Position) -> Iterator[F
 
 
 def _tell_call(state: FeedState, call: Row, place: int, position: Position) -> Iterator[FeedEvent]:
-    def mark(told: ProgressCounts) -> Position:
+    def mark(progress: ProgressCounts) -> Position:
         calls = [*position.calls, *([ProgressCounts()] * (place + 1 - len(position.calls)))]
-        calls[place] = told
+        calls[place] = progress
         return replace(position, calls=tuple(calls))
 
-    told = position.calls[place] if place < len(position.calls) else ProgressCounts()
-    if not told.parts & _CALL:
-        told = replace(told, parts=told.parts | _CALL)
-        yield FeedEvent("tool_call", {"tool_call": call}, position := mark(told))
+    progress = position.calls[place] if place < len(position.calls) else ProgressCounts()
+    if not progress.parts & _CALL:
+        progress = replace(progress, parts=progress.parts | _CALL)
+        yield FeedEvent("tool_call", {"tool_call": call}, position := mark(progress))
     is_asking = call["status"] == ToolCallStatus.WAITING_FOR_APPROVAL
-    if is_asking and not told.parts & _APPROVAL:
-        told = replace(told, parts=told.parts | _APPROVAL)
-        yield FeedEvent("approval", {"tool_call": call}, position := mark(told))
+    if is_asking and not progress.parts & _APPROVAL:
+        progress = replace(progress, parts=progress.parts | _APPROVAL)
+        yield FeedEvent("approval", {"tool_call": call}, position := mark(progress))
     asked = [row for row in state.input_requests.values() if row["call_id"] == call["id"]]
-    for row in sorted(asked, key=lambda row: str(row["id"]))[told.inputs :]:
-        told = replace(told, inputs=told.inputs + 1)
-        yield FeedEvent("input", {"input_request": row}, position := mark(told))
+    for row in sorted(asked, key=lambda row: str(row["id"]))[progress.inputs :]:
+        progress = replace(progress, inputs=progress.inputs + 1)
+        yield FeedEvent("input", {"input_request": row}, position := mark(progress))
     is_unknown = call["status"] == ToolCallStatus.OUTCOME_UNKNOWN
-    if is_unknown and not told.parts & _UNKNOWN:
-        told = replace(told, parts=told.parts | _UNKNOWN)
-        yield FeedEvent("outcome_unknown", {"tool_call": call}, position := mark(told))
-    if call["status"] not in _OPEN_CALLS and not told.parts & _RESULT:
-        told = replace(told, parts=told.parts | _RESULT)
-        yield FeedEvent("tool_result", {"tool_call": call}, position := mark(told))
+    if is_unknown and not progress.parts & _UNKNOWN:
+        progress = replace(progress, parts=progress.parts | _UNKNOWN)
+        yield FeedEvent("outcome_unknown", {"tool_call": call}, position := mark(progress))
+    if call["status"] not in _OPEN_CALLS and not progress.parts & _RESULT:
+        progress = replace(progress, parts=progress.parts | _RESULT)
+        yield FeedEvent("tool_result", {"tool_call": call}, position := mark(progress))

@@ -53,9 +53,9 @@ def read_own(raw: Mapping[str, Any], places: Container[str] = ()) -> ImportedCha
         LeftOut: it has no id, or holds nothing, or too much.
     """
     key = key_of(raw.get("id"))
-    told = [mapping_of(one) for one in list_of(raw.get("files"))]
-    files = tuple(file for one in told if (file := _file(one, places)))
-    had = sum(len(list_of(one.get("versions"))) for one in told)
+    files_in_json = [mapping_of(one) for one in list_of(raw.get("files"))]
+    files = tuple(file for one in files_in_json if (file := _file(one, places)))
+    had = sum(len(list_of(one.get("versions"))) for one in files_in_json)
     given = [mapping_of(one) for one in bounded(list_of(raw.get("messages")))]
     is_tree = bool(given) and all(_id(one.get("id")) for one in given)
     known = {(file.key, version.number) for file in files for version in file.versions}
@@ -131,12 +131,12 @@ def _message(
     names: list[str] = []
     attached: list[tuple[str, int]] = []
     for one in list_of(raw.get("attachments")):
-        told = mapping_of(one)
-        version = (_id(told.get("file")) or "", _number(told.get("version")))
+        entry = mapping_of(one)
+        version = (_id(entry.get("file")) or "", _number(entry.get("version")))
         if version in known and role is MessageRole.USER:
             attached.append(version)
         else:
-            names.append(clean(told.get("name") or one) or _("file"))
+            names.append(clean(entry.get("name") or one) or _("file"))
     return message_of(
         key=key,
         role=role,
@@ -151,16 +151,16 @@ def _with_calls(text: str, calls: Sequence[Any]) -> str:
     """An answer with its tool calls, as many as a message has room for."""
     if not calls:
         return text
-    told = list(filter(None, [text.strip()]))
+    parts = list(filter(None, [text.strip()]))
     room = LONGEST_TEXT - _ROOM - len(text)
     for place, one in enumerate(calls):
         call = _call(mapping_of(one))
         room -= len(call) + len(_BETWEEN)
         if room < 0:
-            told.append(_("[Further tool calls: %(number)s]") % {"number": len(calls) - place})
+            parts.append(_("[Further tool calls: %(number)s]") % {"number": len(calls) - place})
             break
-        told.append(call)
-    return _BETWEEN.join(told)
+        parts.append(call)
+    return _BETWEEN.join(parts)
 
 
 def _call(raw: Mapping[str, Any]) -> str:

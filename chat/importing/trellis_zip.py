@@ -36,8 +36,8 @@ def is_copy(file: IO[bytes]) -> bool:
     try:
         with _opened(file) as packed:
             entry = packed.getinfo(MANIFEST)
-            told = json.loads(archives.unpacked(packed, entry, _MOST_MANIFEST_BYTES))
-        return isinstance(told, dict) and told.get("format") == FORMAT
+            manifest = json.loads(archives.unpacked(packed, entry, _MOST_MANIFEST_BYTES))
+        return isinstance(manifest, dict) and manifest.get("format") == FORMAT
     except (UnreadableImport, KeyError, RecursionError, *archives.FAULTS):
         return False
     finally:

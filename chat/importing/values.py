@@ -290,5 +290,5 @@ def list_of(value: Any) -> list[Any]:
 
 def with_files(text: str, names: Iterable[str]) -> str:
     """A message, and which files were beside it that are not imported."""
-    told = [_("[File that was not imported: %(name)s]") % {"name": name[:200]} for name in names]
-    return "\n\n".join([*([text] if text.strip() else []), *told])
+    notes = [_("[File that was not imported: %(name)s]") % {"name": name[:200]} for name in names]
+    return "\n\n".join([*([text] if text.strip() else []), *notes])

@@ -173,9 +173,9 @@ class BudEditorForm(forms.Form):
     def add_faults(self, faults: dict[str, list[str]]) -> None:
         """Put what a service refused at the fields."""
         of_field = {"provider_id": "model", "parameters": "temperature"}
-        for name, told in faults.items():
+        for name, texts in faults.items():
             field = of_field.get(name, name)
-            for fault in told:
+            for fault in texts:
                 self.add_error(field if field in self.fields else None, fault)
 
 

@@ -55,14 +55,14 @@ def context_of(request: WorkspaceRequest, bud: Bud | None = None) -> dict[str, A
 
 def faults_of(error: InvalidInput) -> dict[str, list[str]]:
     """What is wrong, by the field; a fault of the whole stands at no name."""
-    fields = {name: [str(one) for one in told] for name, told in error.fields.items()}
+    fields = {name: [str(one) for one in texts] for name, texts in error.fields.items()}
     return fields or {"": [error.message]}
 
 
 def told_by(error: InvalidInput | Conflict) -> str:
     """What is wrong, in sentences without their fields."""
     if isinstance(error, InvalidInput):
-        return " ".join(one for told in faults_of(error).values() for one in told)
+        return " ".join(one for texts in faults_of(error).values() for one in texts)
     return error.message
 
 
@@ -82,12 +82,12 @@ def changes_in_words(
     Args:
         names: see `names_for`. A server that is gone keeps its id.
     """
-    told = [
+    versions = [
         {name: _told(name, value, names) for name, value in of.items()} for of in (before, after)
     ]
     return [
         {"label": label_of(change.field), "lines": change.lines}
-        for change in changes_between(*told)
+        for change in changes_between(*versions)
     ]
 
 

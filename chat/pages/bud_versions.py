@@ -83,10 +83,10 @@ def bud_restore(
     try:
         if "check" in request.POST:
             check_version(bud=bud, number=number, person=request.user, actor=request.actor)
-            told = _(
+            message = _(
                 "The checks run with version %(number)s now. Restore it when they have passed."
             )
-            messages.success(request, told % {"number": number})
+            messages.success(request, message % {"number": number})
             url = reverse("chat:bud", args=[workspace_slug, bud.pk])
             return redirect(f"{url}#checks")
         left_out = values_of_version(bud, number).left_out
@@ -103,6 +103,6 @@ def bud_restore(
         messages.error(request, told_by(error))
     else:
         messages.success(request, _("Version %(number)s is back.") % {"number": number})
-        for told in left_out:
-            messages.warning(request, told)
+        for message in left_out:
+            messages.warning(request, message)
     return redirect("chat:bud_versions", workspace_slug=workspace_slug, bud_id=bud.pk)

@@ -76,16 +76,16 @@ def change_data_copy(
     try:
         if verb == "cancel":
             cancel_copy(row=row, actor=request.actor)
-            told = _("Cancelled. Nothing is kept of that copy.")
+            message = _("Cancelled. Nothing is kept of that copy.")
         elif verb == "erase":
             erase_copy(row=row, actor=request.actor)
-            told = _("The copy is erased.")
+            message = _("The copy is erased.")
         else:
             raise NotFound
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, told)
+        messages.success(request, message)
     return redirect("chat:data_copies", workspace_slug=workspace_slug)
 
 

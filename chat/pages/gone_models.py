@@ -23,12 +23,12 @@ MOST_NEW: Final = 20
 def told_gone(one: UsedModel) -> str:
     """Since when, and how many buds use it."""
     assert one.gone_since is not None
-    told = ngettext(
+    message = ngettext(
         "%(model)s has been missing in the list of %(name)s since %(day)s: %(count)s bud uses it.",
         "%(model)s has been missing in the list of %(name)s since %(day)s: %(count)s buds use it.",
         one.buds,
     )
-    return told % {
+    return message % {
         "model": one.name,
         "name": one.provider_name,
         "day": day(one.gone_since),

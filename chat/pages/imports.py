@@ -43,8 +43,8 @@ def imports(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         try:
             _start(request, workspace)
         except DomainError as error:
-            told = error.fields if isinstance(error, InvalidInput) else {}
-            faults = {name: list(some) for name, some in told.items()} or {"": [error.message]}
+            fields = error.fields if isinstance(error, InvalidInput) else {}
+            faults = {name: list(some) for name, some in fields.items()} or {"": [error.message]}
         else:
             messages.success(request, _("Trellis reads your file now. You can leave this page."))
             return redirect("chat:imports", workspace_slug=workspace_slug)
@@ -82,16 +82,18 @@ def change_import(
     try:
         if verb == "remove":
             count = remove_import(row=row, actor=request.actor)
-            told = ngettext("%(count)s chat was removed.", "%(count)s chats were removed.", count)
+            message = ngettext(
+                "%(count)s chat was removed.", "%(count)s chats were removed.", count
+            )
         elif verb == "restore":
             count = restore_import(row=row, actor=request.actor)
-            told = ngettext("%(count)s chat is back.", "%(count)s chats are back.", count)
+            message = ngettext("%(count)s chat is back.", "%(count)s chats are back.", count)
         else:
             raise NotFound
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, told % {"count": whole(count)})
+        messages.success(request, message % {"count": whole(count)})
     return redirect("chat:imports", workspace_slug=workspace_slug)
 
 

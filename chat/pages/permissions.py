@@ -30,12 +30,12 @@ def permissions(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     if request.method == "POST":
         row = permissions_of(workspace, person).fetch(request.POST.get("permission", ""))
         forget_permission(permission=row, actor=request.actor)
-        told = (
+        message = (
             _("Revoked. The workspace decides again whether the tool asks.")
             if row.asks_always
             else _("Revoked. The tool asks again.")
         )
-        messages.success(request, told)
+        messages.success(request, message)
         return redirect("chat:permissions", workspace_slug=workspace_slug)
     page = page_in_address(permissions_of(workspace, person), request.GET, by="-created_at")
     context: dict[str, Any] = {

@@ -127,8 +127,8 @@ def _choose_embedding_model(
     if outcome.trial.fault:
         outcome.listing = check_provider(provider=provider, actor=request.actor)
         return
-    told = _("%(model)s works and is chosen. Knowledge files are being prepared.")
-    messages.success(request, told % {"model": outcome.trial.model})
+    message = _("%(model)s works and is chosen. Knowledge files are being prepared.")
+    messages.success(request, message % {"model": outcome.trial.model})
     outcome.is_done = True
 
 
@@ -136,12 +136,12 @@ def _give_model(request: WorkspaceRequest, provider: ModelProvider) -> None:
     """Let it answer for the buds of the demo model, and leave notes of which it does and which it does not."""
     given = give_model_to_demo_buds(provider=provider, actor=request.actor)
     if given.names:
-        told = ngettext(
+        message = ngettext(
             "%(model)s answers for %(number)s bud from now on.",
             "%(model)s answers for %(number)s buds from now on.",
             len(given.names),
         ) % {"model": provider.default_model, "number": whole(len(given.names))}
-        messages.success(request, told)
+        messages.success(request, message)
     for reason in given.refused[:_MOST_NAMED]:
         messages.warning(request, reason)
 
@@ -168,11 +168,13 @@ def _change_key(request: WorkspaceRequest, provider: ModelProvider, outcome: _Ou
         return
     provider.refresh_from_db()
     if not is_tested:
-        told = _("The new key is stored. Nobody knows yet whether it works: test the connection.")
-        messages.warning(request, told)
+        message = _(
+            "The new key is stored. Nobody knows yet whether it works: test the connection."
+        )
+        messages.warning(request, message)
         return
-    told = _("The new key works, and answers from now on. You can revoke the old one.")
-    messages.success(request, told)
+    message = _("The new key works, and answers from now on. You can revoke the old one.")
+    messages.success(request, message)
     trial = try_embedding(provider=provider, actor=request.actor)
     outcome.listing, outcome.trial = (listing if listing.models else None), trial
 
@@ -237,9 +239,9 @@ def _context(
 
 def _withheld_models(provider: ModelProvider) -> list[str]:
     """Which of the models that it is set to use the workspace may not use, each with what that stops and what to do."""
-    told = []
+    notes = []
     if not provider.offers(provider.default_model):
-        told.append(
+        notes.append(
             _(
                 "Whoever runs Trellis no longer lets this workspace use the default model “%(model)s”. Buds and chats"
                 " that use it get no answers. Choose another default model with “Edit”, or ask them."
@@ -247,11 +249,11 @@ def _withheld_models(provider: ModelProvider) -> list[str]:
             % {"model": provider.default_model}
         )
     if provider.embedding_model and not provider.offers(provider.embedding_model):
-        told.append(
+        notes.append(
             _(
                 "Whoever runs Trellis no longer lets this workspace use “%(model)s”, so knowledge files are searched by"
                 " words only. Choose another embedding model with “Edit”, or ask them."
             )
             % {"model": provider.embedding_model}
         )
-    return told
+    return notes

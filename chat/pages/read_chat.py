@@ -117,6 +117,6 @@ def _file(file: SharedFile, address: FileAddress) -> ShownFile:
 
 def _call(call: SharedCall) -> ShownCall:
     state, tone = _STATES.get(call.status, (_OPEN, "muted"))
-    told = call.arguments is not None
-    arguments = json.dumps(call.arguments, ensure_ascii=False, indent=2) if told else ""
+    is_kept = call.arguments is not None
+    arguments = json.dumps(call.arguments, ensure_ascii=False, indent=2) if is_kept else ""
     return ShownCall(call, state, tone, arguments)

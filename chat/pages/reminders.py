@@ -126,10 +126,10 @@ def _change(device: PushDevice, action: str | None, request: WorkspaceRequest) -
         messages.success(request, _("Removed."))
     elif action == "test":
         if fault := send_test(device=device, actor=request.actor):
-            told = _("We could not hand the test to this device's push service. %(fault)s") % {
+            message = _("We could not hand the test to this device's push service. %(fault)s") % {
                 "fault": fault
             }
-            messages.error(request, told)
+            messages.error(request, message)
         else:
             messages.success(request, _("A test notification is on its way."))
 

@@ -100,11 +100,11 @@ def _edited(request: WorkspaceRequest, shared: SharedProvider | None) -> HttpRes
         try:
             if shared is not None and not form.cleaned_data.get("takes_away"):
                 taken = would_be_taken(shared=shared, draft=form.draft(), actor=request.actor)
-                if told := told_taken(taken):
+                if warning := told_taken(taken):
                     form = SharedProviderForm(
                         request.POST, shared=shared, may_skip_test=may_skip, asks_to_take_away=True
                     )
-                    form.add_error("takes_away", told)
+                    form.add_error("takes_away", warning)
                     return _form_page(request, shared, form)
             if shared is None:
                 saved = share_provider(draft=form.draft(), actor=request.actor, is_tested=is_tested)
@@ -145,10 +145,10 @@ def _tell_saved(
     request: WorkspaceRequest, saved: SharedProvider, *, is_new: bool, had_key: bool
 ) -> None:
     if is_new and not saved.is_for_all:
-        told = _("“%(name)s” is stored. Choose the workspaces that may use it.")
+        message = _("“%(name)s” is stored. Choose the workspaces that may use it.")
     else:
-        told = _("“%(name)s” is saved.")
-    messages.success(request, told % {"name": saved.name})
+        message = _("“%(name)s” is saved.")
+    messages.success(request, message % {"name": saved.name})
     if had_key and not saved.api_key:
         messages.warning(
             request,
@@ -200,10 +200,10 @@ def change_sharing(request: WorkspaceRequest, provider_id: UUID, verb: str) -> H
     actor, name = request.actor, {"name": shared.name}
     try:
         if verb in {"give", "withdraw"}:
-            told = _give_or_withdraw(request, shared, verb)
+            message = _give_or_withdraw(request, shared, verb)
         elif verb in {"on", "off"}:
             switch_shared_provider(shared=shared, is_active=verb == "on", actor=actor)
-            told = (_("“%(name)s” is on.") if verb == "on" else _("“%(name)s” is off.")) % name
+            message = (_("“%(name)s” is on.") if verb == "on" else _("“%(name)s” is off.")) % name
         elif verb == "delete":
             delete_shared_provider(shared=shared, actor=actor)
             messages.success(request, _("“%(name)s” is deleted.") % name)
@@ -213,7 +213,7 @@ def change_sharing(request: WorkspaceRequest, provider_id: UUID, verb: str) -> H
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, told)
+        messages.success(request, message)
     page = reverse("chat:shared_provider", args=[shared.pk])
     query = request.POST.get("q", "")
     return redirect(f"{page}?{urlencode({'q': query})}" if query else page)
@@ -256,15 +256,15 @@ def part_of_shared(
     if is_sent and form.is_valid():
         try:
             draft = form.draft()
-            told = ""
+            warning = ""
             if not form.cleaned_data.get("takes_away"):
                 taken = would_be_taken_from(
                     shared=shared, workspace=workspace, draft=draft, actor=request.actor
                 )
-                told = told_taken(taken)
-            if told:
+                warning = told_taken(taken)
+            if warning:
                 form = PartForm(request.POST, row=row, asks_to_take_away=True)
-                form.add_error("takes_away", told)
+                form.add_error("takes_away", warning)
             else:
                 change_part(shared=shared, workspace=workspace, draft=draft, actor=request.actor)
                 saved = _("What “%(workspace)s” may use is saved.")
@@ -343,22 +343,22 @@ def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, ProviderLoad]) 
     load = loads.get(row.pk) if row is not None else None
     if row is None or load is None:
         return []
-    told = []
+    parts = []
     if row.most_at_once is not None:
         values = {"used": whole(load.running), "most": whole(row.most_at_once)}
-        told.append(_("%(used)s of %(most)s at once") % values)
+        parts.append(_("%(used)s of %(most)s at once") % values)
     if row.most_a_minute is not None:
         values = {"used": whole(load.in_last_minute), "most": whole(row.most_a_minute)}
-        told.append(_("%(used)s of %(most)s a minute") % values)
-    return told
+        parts.append(_("%(used)s of %(most)s a minute") % values)
+    return parts
 
 
 def _told_month(row: ModelProvider | None, spent: Spent) -> list[str]:
     limit = limit_of_part(row) if row is not None else MonthLimit()
-    told = []
+    parts = []
     if spent.cost or limit.cost is not None:
         values = {"used": money(spent.cost), "most": money(limit.cost)}
-        told.append(
+        parts.append(
             (_("%(used)s of %(most)s USD") if values["most"] else _("%(used)s USD")) % values
         )
     if spent.tokens or limit.tokens is not None:
@@ -366,11 +366,11 @@ def _told_month(row: ModelProvider | None, spent: Spent) -> list[str]:
             "used": whole(spent.tokens),
             "most": whole(limit.tokens) if limit.tokens is not None else "",
         }
-        told.append(
+        parts.append(
             (_("%(used)s of %(most)s tokens") if values["most"] else _("%(used)s tokens")) % values
         )
     if spent.unpriced_tokens:
-        told.append(
+        parts.append(
             _("%(tokens)s tokens without a list price") % {"tokens": whole(spent.unpriced_tokens)}
         )
-    return told
+    return parts

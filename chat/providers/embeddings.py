@@ -63,16 +63,16 @@ def read_embeddings(body: bytes, count: int) -> Embeddings:
     return Embeddings(vectors=vectors, tokens=_tokens(answer.get("usage")))
 
 
-def _vector(told: object) -> array[float]:
-    if isinstance(told, str):
-        content = base64.b64decode(told, validate=True)
+def _vector(stated: object) -> array[float]:
+    if isinstance(stated, str):
+        content = base64.b64decode(stated, validate=True)
         if len(content) % _FLOAT_BYTES:
             raise ValueError("not whole numbers")
         found = array("f", content)
         if sys.byteorder == "big":
             found.byteswap()
-    elif isinstance(told, list):
-        found = array("f", told)
+    elif isinstance(stated, list):
+        found = array("f", stated)
     else:
         raise TypeError("neither a text nor a list")
     if not all(map(math.isfinite, found)) or not any(found):
@@ -83,6 +83,6 @@ def _vector(told: object) -> array[float]:
 def _tokens(usage: object) -> int:
     if not isinstance(usage, Mapping):
         return 0
-    told = usage.get("prompt_tokens") or usage.get("total_tokens")
-    is_count = isinstance(told, int) and not isinstance(told, bool) and 0 < told < 10**9
-    return told if is_count and isinstance(told, int) else 0
+    count = usage.get("prompt_tokens") or usage.get("total_tokens")
+    is_count = isinstance(count, int) and not isinstance(count, bool) and 0 < count < 10**9
+    return count if is_count and isinstance(count, int) else 0

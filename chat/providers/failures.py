@@ -104,7 +104,7 @@ def read_error(body: object) -> ProviderMessage:
 
 
 def error_of(
-    told: ProviderMessage,
+    answer: ProviderMessage,
     *,
     status: int | None = None,
     wait: float | None = None,
@@ -120,8 +120,8 @@ def error_of(
         has_tools: the request offered tools.
         has_pictures: the request showed pictures.
     """
-    words = told.words
-    status = told.status if status is None else status
+    words = answer.words
+    status = answer.status if status is None else status
     more = {**(details or {}), **({"status": status} if status else {})}
     is_refusal = (
         status is None or status in (400, 402, 403, 404, 405, 413, 422, 429) or status >= 500
@@ -169,16 +169,16 @@ def connection_failure(base_url: str, *, is_platforms: bool) -> ProviderUnreacha
     if is_platforms or not parts.hostname:
         return ProviderUnreachable()
     host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
-    told = _(
+    message = _(
         "Trellis can't connect to the model provider at %(host)s. Try again in a moment. If it stays so, a workspace"
         " admin can check whether it is up, and its address."
     )
-    return ProviderUnreachable(told % {"host": host})
+    return ProviderUnreachable(message % {"host": host})
 
 
-def says_model_unknown(told: ProviderMessage) -> bool:
+def says_model_unknown(answer: ProviderMessage) -> bool:
     """Whether it says that there is no such model."""
-    return _MODEL.search(told.words) is not None
+    return _MODEL.search(answer.words) is not None
 
 
 def wait_of(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
@@ -208,13 +208,13 @@ def _seconds(value: float) -> float | None:
 
 
 def _rate_limited(wait: float | None, details: Mapping[str, Any]) -> ProviderError:
-    told = dict(details)
+    with_wait = dict(details)
     if wait is not None:
-        told["wait"] = wait
+        with_wait["wait"] = wait
     message = _("The model provider is receiving too many requests. Try again %(wait)s.") % {
         "wait": told_wait(wait or 0.0)
     }
-    return ProviderRateLimited(message, details=told)
+    return ProviderRateLimited(message, details=with_wait)
 
 
 def _limit_told(words: str) -> dict[str, int]:

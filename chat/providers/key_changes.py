@@ -57,32 +57,32 @@ def refused_key(spec: ProviderSpec, error: ProviderKeyRefused) -> ProviderKeyRef
     if isinstance(error, ProviderKeyUnreadable):
         return _unreadable_key(spec)
     if spec.shared_id is not None:
-        told = _(
+        message = _(
             "“%(name)s” is shared by whoever runs Trellis, and refused their API key, so it cannot answer. They can"
             " enter a working key on its page."
         ) % {"name": spec.name}
     elif spec.provider_id is not None and spec.api_key is None:
-        told = _(
+        message = _(
             "“%(name)s” wants an API key, and none is stored. A workspace admin can enter one under “Add a key” on the"
             " provider's page."
         ) % {"name": spec.name}
     elif spec.provider_id is not None:
-        told = _(
+        message = _(
             "“%(name)s” refused the API key that is stored for it, so it cannot answer. A workspace admin can enter"
             " a working key under “Change the key” on the provider's page."
         ) % {"name": spec.name}
     elif spec.is_platforms:
-        told = _(
+        message = _(
             "The platform's model provider refused its API key, so it cannot answer. Whoever runs Trellis can set"
             " a working key in OPENAI_API_KEY."
         )
     else:
         return error
-    return ProviderKeyRefused(told, details=error.details)
+    return ProviderKeyRefused(message, details=error.details)
 
 
 def _unreadable_key(spec: ProviderSpec) -> ProviderKeyUnreadable:
-    told = (
+    message = (
         _(
             "“%(name)s” is shared by whoever runs Trellis, and cannot answer: its stored API key can no longer be"
             " read, because the encryption key that protected it is gone. They can enter the API key again on its page."
@@ -94,7 +94,7 @@ def _unreadable_key(spec: ProviderSpec) -> ProviderKeyUnreadable:
             " provider's page."
         )
     )
-    return ProviderKeyUnreadable(told % {"name": spec.name})
+    return ProviderKeyUnreadable(message % {"name": spec.name})
 
 
 @transaction.atomic
@@ -122,8 +122,8 @@ def tell_admins(spec: ProviderSpec, error: ProviderKeyRefused) -> None:
         url = f"{page}#key-heading"
     changed_at = shared.updated_at if shared is not None else row.updated_at
     since = max(database_now() - _TOLD_AGAIN, changed_at)
-    told = Notice.objects.for_workspace(spec.workspace_id).filter(kind=_NOTICE, url=url)
-    if told.filter(created_at__gt=since).exists():
+    notices = Notice.objects.for_workspace(spec.workspace_id).filter(kind=_NOTICE, url=url)
+    if notices.filter(created_at__gt=since).exists():
         return
     if shared is not None:
         people = User.objects.filter(is_superuser=True, is_active=True)

@@ -120,8 +120,8 @@ async def _wait(
     tell_wait: TellWait | None,
 ) -> None:
     if tell_wait is not None:
-        told = _("Your question waits its turn. %(reason)s") % {"reason": place.reason}
-        await tell_wait(told)
+        message = _("Your question waits its turn. %(reason)s") % {"reason": place.reason}
+        await tell_wait(message)
     try:
         async with asyncio.timeout(longest):
             while not place.has_started:
@@ -370,7 +370,7 @@ def _requests(count: int) -> str:
 
 
 def _busy(reason: str) -> ProviderBusy:
-    told = _("%(reason)s Other requests came first, and the wait was too long.") % {
+    message = _("%(reason)s Other requests came first, and the wait was too long.") % {
         "reason": reason
     }
-    return ProviderBusy(told, details={"wait": 5})
+    return ProviderBusy(message, details={"wait": 5})

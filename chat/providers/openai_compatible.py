@@ -269,9 +269,9 @@ class OpenAICompatible:
             # There is no other form after all: the next request begins with the usual one.
             self._habits[request.model] = known - {RESPONSES}
             return False
-        told = read_error(error.body)
+        refusal = read_error(error.body)
         now = known | habits_told(
-            told.words,
+            refusal.words,
             _arguments(request),
             error.status,
             has_tools=bool(request.tools),
@@ -421,10 +421,10 @@ def _embedding_error(error: _Refused, model: str) -> ProviderError:
         read_error(error.body), status=error.status, wait=wait_of(error.headers), details={}
     )
     if isinstance(found, ProviderModelUnknown):
-        told = _("The model provider does not offer the embedding model “%(model)s”.") % {
+        message = _("The model provider does not offer the embedding model “%(model)s”.") % {
             "model": model
         }
-        return ProviderModelUnknown(told, details=found.details)
+        return ProviderModelUnknown(message, details=found.details)
     return found
 
 

@@ -58,24 +58,24 @@ def addresses_of(providers: Iterable[ModelProvider]) -> dict[UUID, str]:
 
 def withheld_model(provider: ModelProvider, model: str) -> ProviderModelWithheld:
     """Why a model of a provider that is on does not answer, with what to do."""
-    told = _(
+    message = _(
         "Whoever runs Trellis no longer lets this workspace use “%(model)s” of “%(name)s”. Choose another model, or"
         " ask them."
     )
-    return ProviderModelWithheld(told % {"model": model, "name": provider.name})
+    return ProviderModelWithheld(message % {"model": model, "name": provider.name})
 
 
 def switched_off(provider: ModelProvider) -> ProviderSwitchedOff:
     """Why a provider that is off does not answer, with who can change that."""
     if provider.withheld == WithheldReason.WITHDRAWN:
-        told = _(
+        message = _(
             "“%(name)s” is no longer shared with this workspace. Choose another model, or ask whoever runs Trellis."
         )
     elif provider.withheld:
-        told = _(
+        message = _(
             "“%(name)s” is shared by whoever runs Trellis, and they have switched it off. Choose another model,"
             " or ask them."
         )
     else:
         return ProviderSwitchedOff()
-    return ProviderSwitchedOff(told % {"name": provider.name})
+    return ProviderSwitchedOff(message % {"name": provider.name})

@@ -350,11 +350,11 @@ def add_to_month(bill: Bill, usage: TokenCount, now: datetime) -> list[CrossedTh
     sums = _upsert(rows, now)
     found = []
     for line in allowance.lines:
-        cost, tokens, told = sums[line.subject]
+        cost, tokens, percent_told = sums[line.subject]
         line_now = replace(line, cost=cost, tokens=tokens)
         levels = (allowance.warn_percent, _FULL)
         percent = max((one for one in levels if line_now.percent >= one), default=0)
-        if percent > told:
+        if percent > percent_told:
             _note_told(payer.workspace_id, line.subject, month, percent)
             found.append(CrossedThreshold(line=line_now, percent=percent, month=month))
     return found
@@ -410,6 +410,6 @@ def _upsert(rows: list[MonthlySpending], now: datetime) -> dict[UUID, tuple[Deci
         cursor.execute(sql, values)
         found = cursor.fetchall()
     return {
-        UUID(str(subject)): (exact_cost(cost), int(tokens), int(told))
-        for subject, cost, tokens, told in found
+        UUID(str(subject)): (exact_cost(cost), int(tokens), int(percent_told))
+        for subject, cost, tokens, percent_told in found
     }

@@ -52,11 +52,11 @@ def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
     line = allowance.reached
     if line is None:
         return
-    told = told_refusal(line, current_month(allowance.zone), spec.name)
+    reason = told_refusal(line, current_month(allowance.zone), spec.name)
     if allowance.payer.person_id is not None:
-        _record(allowance.payer, line, spec, told)
+        _record(allowance.payer, line, spec, reason)
     raise SpendingLimitReached(
-        told,
+        reason,
         details={
             "limit": line.whose.value,
             "wait": _TRIED_AGAIN_SECONDS if line.is_reached else _TRIED_SOON_SECONDS,
@@ -64,7 +64,7 @@ def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
     )
 
 
-def _record(payer: Payer, line: LimitUse, spec: ProviderSpec, told: str) -> None:
+def _record(payer: Payer, line: LimitUse, spec: ProviderSpec, reason: str) -> None:
     try:
         record(
             EntryDraft(
@@ -77,7 +77,7 @@ def _record(payer: Payer, line: LimitUse, spec: ProviderSpec, told: str) -> None
                 model=spec.model,
                 refused_by=RefusedBy.SPENDING_LIMIT,
                 rule=f"spending.{line.whose}" if line.is_reached else f"spending.{line.whose}.held",
-                details={"reason": told, "wanted": payer.purpose},
+                details={"reason": reason, "wanted": payer.purpose},
             )
         )
     except AuditUnavailable:  # nothing is sent in either case

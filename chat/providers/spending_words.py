@@ -40,12 +40,12 @@ def _alone(line: LimitUse, limit: MonthLimit) -> LimitUse:
 
 def told_limit(limit: MonthLimit) -> str:
     """A limit, such as "10.00 and 1,000 tokens"; empty: there is none."""
-    told = []
+    parts = []
     if limit.cost is not None:
-        told.append(money(limit.cost))
+        parts.append(money(limit.cost))
     if limit.tokens is not None:
-        told.append(_("%(most)s tokens") % {"most": whole(limit.tokens)})
-    return _(" and ").join(told)
+        parts.append(_("%(most)s tokens") % {"most": whole(limit.tokens)})
+    return _(" and ").join(parts)
 
 
 def told_begin(month: Month) -> str:
@@ -59,42 +59,42 @@ def told_refusal(line: LimitUse, month: Month, provider: str) -> str:
     Args:
         provider: its name in the workspace.
     """
-    told: StrOrPromise
+    reason: StrOrPromise
     values = {"used": told_used(line), "begin": told_begin(month), "provider": provider}
     is_nothing = 0 in (line.limit.cost, line.limit.tokens)
     if not line.is_reached:
-        told = _HELD[line.whose]
+        reason = _HELD[line.whose]
     elif line.whose is LimitOwner.MEMBER and is_nothing:
-        told = _(
+        reason = _(
             "Your monthly spending limit is 0, so models do not answer you here. Ask a workspace admin to raise your"
             " limit."
         )
     elif line.whose is LimitOwner.MEMBER:
-        told = _(
+        reason = _(
             "You have reached your monthly spending limit: %(used)s. It begins anew on %(begin)s. To go on before then,"
             " ask a workspace admin to raise your limit."
         )
     elif line.whose is LimitOwner.WORKSPACE and is_nothing:
-        told = _(
+        reason = _(
             "The monthly spending limit of this workspace is 0, so models do not answer here. Ask a workspace admin to"
             " raise it."
         )
     elif line.whose is LimitOwner.WORKSPACE:
-        told = _(
+        reason = _(
             "This workspace has reached its monthly spending limit. It begins anew on %(begin)s. To go on before then,"
             " ask a workspace admin to raise it."
         )
     elif is_nothing:
-        told = _(
+        reason = _(
             "Whoever runs Trellis has set this workspace's monthly spending limit for “%(provider)s” to 0. Choose"
             " another model, or ask them to raise it."
         )
     else:
-        told = _(
+        reason = _(
             "This workspace has reached its monthly spending limit for “%(provider)s”, which whoever runs Trellis has"
             " set. It begins anew on %(begin)s. Choose another model, or ask them to raise it."
         )
-    return str(told % values)
+    return str(reason % values)
 
 
 _HELD: Final = {
@@ -116,10 +116,10 @@ _HELD: Final = {
 
 def told_near(crossed: CrossedThreshold) -> str:
     """What a person reads in the chat once so much of their own limit is used."""
-    told = _(
+    message = _(
         "You have used %(percent)s%% of your monthly spending limit (%(used)s). It begins anew on %(begin)s."
     )
-    return told % {
+    return message % {
         "percent": whole(crossed.line.percent),
         "used": told_used(crossed.line),
         "begin": told_begin(crossed.month),

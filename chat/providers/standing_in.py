@@ -81,11 +81,11 @@ def find_stand_in(workspace_id: UUID, spec: ProviderSpec, reason: str) -> StandI
                 extra={"provider": str(behind.pk), "for": str(spec.provider_id)},
             )
             found = spec_of(behind)
-            told = _("%(reason)s %(model)s of “%(name)s” answers instead.") % {
+            message = _("%(reason)s %(model)s of “%(name)s” answers instead.") % {
                 "reason": reason,
                 "model": found.model,
                 "name": found.name,
             }
-            return StandIn(found, told)
+            return StandIn(found, message)
         now = behind.pk
     return None

@@ -93,11 +93,11 @@ def is_due(
     about: ReminderChoice.About = ReminderChoice.About.WAITING,
 ) -> bool:
     """Whether what has waited, or is unseen, since then is to be mailed now."""
-    after, told = choice.after(about), choice.told(about)
+    after, told_at = choice.after(about), choice.told(about)
     if after == ReminderChoice.After.NEVER:
         return False
     has_waited = since <= now - timedelta(minutes=after)
-    return has_waited and (told is None or since > told) and not is_quiet(choice, now)
+    return has_waited and (told_at is None or since > told_at) and not is_quiet(choice, now)
 
 
 def is_quiet(choice: ReminderChoice, now: datetime) -> bool:

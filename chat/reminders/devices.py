@@ -89,11 +89,11 @@ def _replace(
     mine.filter(endpoint_digest=digest).delete()
     # Where the person signed out or was signed out, nothing is sent any more.
     mine.exclude(pk__in=mine.living().values("pk")).delete()
-    told = _("You can be notified on %(most)s devices. Remove one first.")
+    message = _("You can be notified on %(most)s devices. Remove one first.")
     take_room(
         mine,
         most=MOST_DEVICES,
-        refusal=InvalidInput(told % {"most": MOST_DEVICES}),
+        refusal=InvalidInput(message % {"most": MOST_DEVICES}),
         workspace_id=workspace.pk,
         person_id=person.pk,
     )

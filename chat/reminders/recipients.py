@@ -86,9 +86,9 @@ def _remind(
     rows = ReminderChoice.objects.for_workspace(choice.workspace_id)
     # Who never chose gets the row that says what they were told of.
     rows.get_or_create(workspace_id=choice.workspace_id, owner_id=choice.owner_id)
-    told = "told_until" if about == About.WAITING else "answers_told_until"
-    mine = rows.filter(owner_id=choice.owner_id, **{told: choice.told(about)})
-    if not mine.update(**{told: max(due)}):
+    field = "told_until" if about == About.WAITING else "answers_told_until"
+    mine = rows.filter(owner_id=choice.owner_id, **{field: choice.told(about)})
+    if not mine.update(**{field: max(due)}):
         return False
     ReminderMail.objects.create(
         workspace_id=choice.workspace_id,

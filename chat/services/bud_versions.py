@@ -54,8 +54,8 @@ def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
         old, new = before.get(name), after.get(name)
         if old != new:
             lines = difflib.ndiff(_lines(old), _lines(new))
-            told = tuple((line[0], line[2:]) for line in lines if line[0] != "?")
-            found.append(FieldChange(field=name, lines=told))
+            diff = tuple((line[0], line[2:]) for line in lines if line[0] != "?")
+            found.append(FieldChange(field=name, lines=diff))
     return found
 
 

@@ -323,8 +323,8 @@ def names_in_file() -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        told = {_IN_FILE.get(name, name): texts for name, texts in error.fields.items()}
-        raise InvalidInput(fields=told) from error
+        fields = {_IN_FILE.get(name, name): texts for name, texts in error.fields.items()}
+        raise InvalidInput(fields=fields) from error
 
 
 class _Servers:

@@ -203,10 +203,10 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
                 note=f"Uses {server.name}",
             )
         except ChecksNotPassed as error:
-            told = _(
+            message = _(
                 "“%(name)s” takes a change only after its checks have passed with it. Add the server without it, then choose the server in the bud's editor."
             )
-            raise InvalidInput(fields={"bud_ids": [told % {"name": bud.name}]}) from error
+            raise InvalidInput(fields={"bud_ids": [message % {"name": bud.name}]}) from error
 
 
 def offered_servers(workspace_id: UUID) -> WorkspaceQuerySet[McpServer]:

@@ -43,18 +43,18 @@ def answered_by(bud: Bud) -> dict[str, Any]:
     Raises:
         InvalidInput: what is stored fits its schema no more.
     """
-    told: dict[str, Any] = {name: getattr(bud, name) for name in _ANSWERED_BY}
-    told["provider"] = str(bud.provider_id or "")
-    told["parameters"] = bud.model_parameters.model_dump(mode="json")
-    told["tools"] = bud.mcp.model_dump(mode="json")
-    return told
+    values: dict[str, Any] = {name: getattr(bud, name) for name in _ANSWERED_BY}
+    values["provider"] = str(bud.provider_id or "")
+    values["parameters"] = bud.model_parameters.model_dump(mode="json")
+    values["tools"] = bud.mcp.model_dump(mode="json")
+    return values
 
 
 def digest_of(bud: Bud, shapes: Sequence[CheckShape]) -> str:
     """Name what a run has checked: all that answers depend on, and the checks. Other values have another digest."""
-    told = answered_by(bud)
-    told["checks"] = sorted(shape.model_dump_json() for shape in shapes)
-    text = json.dumps(told, sort_keys=True, ensure_ascii=True)
+    values = answered_by(bud)
+    values["checks"] = sorted(shape.model_dump_json() for shape in shapes)
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

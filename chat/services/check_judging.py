@@ -81,8 +81,8 @@ def judge(*, bud: Bud, criterion: str, question: str, answer: str, turn: Turn) -
     except SpendingLimitReached as error:
         return Verdict(fault=error.message)
     except (DomainError, TimeoutError):
-        told = _("The model could not be asked to judge “%(criterion)s”.")
-        return Verdict(fault=told % {"criterion": criterion})
+        message = _("The model could not be asked to judge “%(criterion)s”.")
+        return Verdict(fault=message % {"criterion": criterion})
     cost = bill.prices.cost_of(usage)
     fault = fault_of(said, criterion)
     return Verdict(fault=fault, reason=reason_in(said), usage=usage, cost=cost)
@@ -119,7 +119,10 @@ def _verdict_in(said: str) -> str:
     first, _line, rest = said.strip().partition("\n")
     if rest.strip() and (alone := _LINE.fullmatch(first)):
         return alone[1].lower()
-    told = _CHOICE.sub("", said)
-    ends = [_BEGIN.match(told[:_MOST_LOOKED]), _END.search(told[-_MOST_LOOKED:])]
+    without_choice = _CHOICE.sub("", said)
+    ends = [
+        _BEGIN.match(without_choice[:_MOST_LOOKED]),
+        _END.search(without_choice[-_MOST_LOOKED:]),
+    ]
     words = {word.lower() for found in ends if found for word in found.groups() if word}
     return words.pop() if len(words) == 1 else ""

@@ -157,11 +157,13 @@ def _words_of(error: DomainError) -> str:
 
 def _note(plan: CheckPlan, error: DomainError) -> None:
     """Keep why the checks did not run, and tell whoever chose the schedule, once."""
-    told = _words_of(error)[:300]
+    trouble = _words_of(error)[:300]
     logger.info("planned_checks_not_run", extra={"bud": str(plan.bud_id), "code": error.code})
-    if plan.trouble == told:
+    if plan.trouble == trouble:
         return
     with transaction.atomic():
-        CheckPlan.objects.for_workspace(plan.workspace_id).filter(pk=plan.pk).update(trouble=told)
+        CheckPlan.objects.for_workspace(plan.workspace_id).filter(pk=plan.pk).update(
+            trouble=trouble
+        )
         if plan.person_id is not None:
-            tell_person(plan.bud, plan.person_id, told)
+            tell_person(plan.bud, plan.person_id, trouble)

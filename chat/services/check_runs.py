@@ -138,8 +138,8 @@ def cancel_run(*, run: CheckRun, actor: Actor) -> CheckRun:
         PermissionDenied: the actor may not edit the bud.
     """
     require_edit(run.bud, actor)
-    told = gettext_noop("Cancelled by %(who)s.") % {"who": actor.label}
-    _cancel(run, told[:300])
+    reason = gettext_noop("Cancelled by %(who)s.") % {"who": actor.label}
+    _cancel(run, reason[:300])
     run.refresh_from_db()
     return run
 
@@ -292,8 +292,8 @@ def _ask_next(run: CheckRun, draft: Bud, actor: Actor) -> None:
             _ask(run, result, draft, actor)
         except DomainError as error:
             if _claim(result, ResultStatus.RUNNING, ResultStatus.JUDGING):
-                told = gettext_noop("The question could not be asked: %(error)s")
-                _store(result, faults=[told % {"error": error.message}])
+                reason = gettext_noop("The question could not be asked: %(error)s")
+                _store(result, faults=[reason % {"error": error.message}])
 
 
 def _ask(run: CheckRun, result: CheckResult, draft: Bud, actor: Actor) -> None:

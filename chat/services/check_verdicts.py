@@ -62,13 +62,13 @@ def notes_of(calls: Iterable[MadeCall]) -> list[str]:
     notes = []
     for call in calls:
         if call.is_recorded:
-            told = _("%(tool)s was not called. Its recorded result was used.")
-            notes.append(told % {"tool": call.name})
+            note = _("%(tool)s was not called. Its recorded result was used.")
+            notes.append(note % {"tool": call.name})
         elif call.was_kept_back:
-            told = _(
+            note = _(
                 "%(tool)s was not called, because it may change data and the check has no recorded result for it."
             )
-            notes.append(told % {"tool": call.name})
+            notes.append(note % {"tool": call.name})
     return list(dict.fromkeys(notes))
 
 
@@ -81,12 +81,12 @@ def _fault_of_call(expected: ExpectedCall, calls: Sequence[MadeCall]) -> str | N
                 "tool": expected.tool
             }
         shown = ", ".join(made[:_MOST_NAMES])
-        told = (
+        message = (
             _("It should have called %(tool)s, but it called %(made)s and others.")
             if len(made) > _MOST_NAMES
             else _("It should have called %(tool)s, but it called %(made)s.")
         )
-        return told % {"tool": expected.tool, "made": shown}
+        return message % {"tool": expected.tool, "made": shown}
     wrong = [differing_arguments(expected.arguments, call.arguments) for call in same]
     if not all(wrong):
         return None

@@ -84,10 +84,10 @@ def update_check(
     _come_one_after_another(check.bud)
     stored: BudCheck = BudCheck.objects.for_workspace(check.workspace_id).fetch(check.pk)
     if base_version is not None and stored.version != base_version:
-        told = _(
+        message = _(
             "Someone else changed this check in the meantime. Look at their changes, then save again."
         )
-        raise Conflict(told, details={"version": stored.version})
+        raise Conflict(message, details={"version": stored.version})
     shape = read_check({**stored.shape.model_dump(mode="json"), **values})
     if shape == stored.shape:
         return stored
@@ -134,10 +134,10 @@ def _come_one_after_another(bud: Bud) -> None:
 def _check_size(shapes: Sequence[CheckShape]) -> None:
     """All of them go into one file with the bud."""
     if sum(len(shape.model_dump_json()) for shape in shapes) > MOST_CHARACTERS:
-        told = _("The checks of a bud can have %(most)s characters together.") % {
+        message = _("The checks of a bud can have %(most)s characters together.") % {
             "most": whole(MOST_CHARACTERS)
         }
-        raise InvalidInput(fields={"recordings": [told]})
+        raise InvalidInput(fields={"recordings": [message]})
 
 
 def _create(bud: Bud, shape: CheckShape, actor: Actor) -> BudCheck:

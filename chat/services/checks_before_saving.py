@@ -47,10 +47,10 @@ def check_file(text: str, *, workspace_id: UUID, person: User, actor: Actor) -> 
     read = read_bud(text)
     bud = bud_of_person(read, workspace_id, person)
     if bud is None:
-        told = _(
+        message = _(
             "There is no bud of this short name yet. A new one has no checks to pass: import it."
         )
-        raise InvalidInput(fields={"slug": [told]})
+        raise InvalidInput(fields={"slug": [message]})
     return check_read(read, bud=bud, person=person, actor=actor)
 
 

@@ -186,8 +186,8 @@ def tell_owner(row: DataCopy) -> None:
 
 def announce_copy(row: DataCopy) -> None:
     """Have the person's open pages look again; in the caller's transaction."""
-    told = Announcement(kind="data_copy.changed", id=str(row.pk), user_id=str(row.owner_id))
-    announce(row.workspace_id, told)
+    announcement = Announcement(kind="data_copy.changed", id=str(row.pk), user_id=str(row.owner_id))
+    announce(row.workspace_id, announcement)
 
 
 def chats_to_copy(row: DataCopy) -> Any:

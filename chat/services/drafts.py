@@ -119,8 +119,8 @@ def keep_draft(
         if (kept.text, kept.attachments) != (
             (before.text, before.attachments) if before is not None else ("", [])
         ):
-            told = Announcement(
+            announcement = Announcement(
                 kind=CHANGED, id=str(conversation_id or workspace.pk), user_id=str(owner.pk)
             )
-            announce(workspace.pk, told)
+            announce(workspace.pk, announcement)
     return kept

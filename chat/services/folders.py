@@ -90,10 +90,10 @@ def _save(folder: Folder, name: str) -> Folder:
     folder.name = " ".join(seen_name(name).split())
     is_plain = '"' not in folder.name and "\x00" not in folder.name
     if not is_plain or not 0 < len(folder.name) <= LONGEST_NAME:
-        told = _("Give it a name of at most %(most)s characters, without quotation marks.") % {
+        message = _("Give it a name of at most %(most)s characters, without quotation marks.") % {
             "most": LONGEST_NAME
         }
-        raise InvalidInput(fields={"name": [told]})
+        raise InvalidInput(fields={"name": [message]})
     try:
         with transaction.atomic():
             folder.save()
@@ -105,5 +105,5 @@ def _save(folder: Folder, name: str) -> Folder:
 
 
 def _tell(folder: Folder, pk: UUID) -> None:
-    told = Announcement(kind=CHANGED, id=str(pk), user_id=str(folder.owner_id))
-    announce(folder.workspace_id, told)
+    announcement = Announcement(kind=CHANGED, id=str(pk), user_id=str(folder.owner_id))
+    announce(folder.workspace_id, announcement)

@@ -89,8 +89,8 @@ class _Names:
     def free_in(self, workspace_id: UUID) -> str:
         name, number = self._name, 1
         while (workspace_id, name) in self._taken:
-            told = _("%(name)s (shared)") if number == 1 else _("%(name)s (shared %(number)s)")
-            name, number = told % {"name": self._name, "number": number}, number + 1
+            pattern = _("%(name)s (shared)") if number == 1 else _("%(name)s (shared %(number)s)")
+            name, number = pattern % {"name": self._name, "number": number}, number + 1
         return name
 
 
@@ -114,8 +114,8 @@ def tell_workspaces(
             # Also where nothing of the row is another: what waits for this provider tries again.
             row.save(update_fields=["name", "default_model", "updated_at"])
         if behind and row.withheld != WithheldReason.WITHDRAWN:
-            told = dict.fromkeys(behind, CHANGED)
-            record_changed(row, actor=theirs, before={}, after=told)
+            changed_fields = dict.fromkeys(behind, CHANGED)
+            record_changed(row, actor=theirs, before={}, after=changed_fields)
 
 
 def follow_offer(shared: SharedProvider, actor: Actor) -> None:
@@ -141,12 +141,12 @@ def change_rows(rows: Iterable[ModelProvider], actor: Actor, **values: Any) -> N
     after = {name.removesuffix("_id"): value for name, value in values.items()}
     for row in changed:
         before = {name.removesuffix("_id"): _plain(getattr(row, name)) for name in values}
-        told = [name for name, value in after.items() if before[name] != value]
+        names = [name for name, value in after.items() if before[name] != value]
         record_changed(
             row,
             actor=in_workspace(row.workspace_id, actor),
-            before={name: before[name] for name in told},
-            after={name: after[name] for name in told},
+            before={name: before[name] for name in names},
+            after={name: after[name] for name in names},
         )
 
 

@@ -173,5 +173,5 @@ def restore_import(*, row: ChatImport, actor: Actor) -> int:
 
 def tell(row: ChatImport) -> None:
     """Have the person's open pages look again; in the caller's transaction."""
-    told = Announcement(kind="import.changed", id=str(row.pk), user_id=str(row.owner_id))
-    announce(row.workspace_id, told)
+    announcement = Announcement(kind="import.changed", id=str(row.pk), user_id=str(row.owner_id))
+    announce(row.workspace_id, announcement)

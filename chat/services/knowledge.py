@@ -145,9 +145,9 @@ def _check_room(bud: Bud, name: str, size: int) -> None:
         raise Conflict(_("A bud has at most %(most)s knowledge files.") % {"most": MOST_FILES})
     total = rows.aggregate(total=Sum("size"))["total"] or 0
     if total + size > MOST_BYTES:
-        told = MOST_BYTES // (1024 * 1024)
+        most = MOST_BYTES // (1024 * 1024)
         raise FileTooLarge(
-            _("All knowledge files of a bud together have at most %(told)s MiB.") % {"told": told}
+            _("All knowledge files of a bud together have at most %(told)s MiB.") % {"told": most}
         )
 
 

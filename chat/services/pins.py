@@ -80,11 +80,11 @@ def _set(
     with transaction.atomic():
         if mine.filter(**this).exists():
             return
-        told = _("You can pin %(most)s buds and models. Remove a pin first.")
+        message = _("You can pin %(most)s buds and models. Remove a pin first.")
         take_room(
             mine,
             most=MOST_PINS,
-            refusal=InvalidInput(told % {"most": MOST_PINS}),
+            refusal=InvalidInput(message % {"most": MOST_PINS}),
             workspace_id=workspace.pk,
             person_id=owner.pk,
         )

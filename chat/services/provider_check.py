@@ -163,11 +163,11 @@ def prove_key(spec: ProviderSpec) -> None:
     try:
         ask_for_a_word(spec)
     except ProviderKeyRefused as error:
-        told = _(
+        message = _(
             "“%(name)s” did not accept this key, so nothing was changed. Check that you copied all of it, and that it"
             " is valid at the provider."
         ) % {"name": spec.name}
-        raise InvalidInput(fields={"api_key": [told]}) from error
+        raise InvalidInput(fields={"api_key": [message]}) from error
     except ProviderModelUnknown as error:
         # The key was taken, or the list says that it was not.
         if not _lists_models(spec):
@@ -226,8 +226,8 @@ def _lists_models(spec: ProviderSpec) -> bool:
 
 
 def _untested(error: ProviderError) -> ProviderKeyUntested:
-    told = _("Trellis could not test this key, so nothing was changed. %(why)s")
-    return ProviderKeyUntested(told % {"why": error.message}, details=error.details)
+    message = _("Trellis could not test this key, so nothing was changed. %(why)s")
+    return ProviderKeyUntested(message % {"why": error.message}, details=error.details)
 
 
 def rotate_key(
@@ -250,8 +250,10 @@ def rotate_key(
     refuse_for_shared(provider, "api_key")
     key = read_key(new_key)
     if provider.api_key and provider.api_key.is_same(key):
-        told = _("This key is stored already. Make a new one at the provider, and paste it here.")
-        raise InvalidInput(fields={"api_key": [told]})
+        message = _(
+            "This key is stored already. Make a new one at the provider, and paste it here."
+        )
+        raise InvalidInput(fields={"api_key": [message]})
     if is_tested:
         try_key(provider=provider, key=key, actor=actor)
     with transaction.atomic():
@@ -288,8 +290,8 @@ def keep_facts(
     if not wanted:
         raise InvalidInput(fields={"models": [_("Choose at least one model.")]})
     if gone := [name for name in wanted if name not in known]:
-        told = _("The provider has no model “%(gone)s” any more.") % {"gone": gone[0][:100]}
-        raise InvalidInput(fields={"models": [told]})
+        message = _("The provider has no model “%(gone)s” any more.") % {"gone": gone[0][:100]}
+        raise InvalidInput(fields={"models": [message]})
     rows = ProviderModel.objects.for_workspace(provider.workspace_id).filter(provider=provider)
     with transaction.atomic():
         stored = {row.model: row for row in rows.filter(model__in=wanted).select_for_update()}
@@ -299,14 +301,18 @@ def keep_facts(
 
 
 def _keep(
-    row: ProviderModel | None, told: ListedModel, provider: ModelProvider, actor: Actor
+    row: ProviderModel | None, listed: ListedModel, provider: ModelProvider, actor: Actor
 ) -> None:
-    given = {name: getattr(told, name) for name in _FACTS}
+    given = {name: getattr(listed, name) for name in _FACTS}
     # Beside what an administrator says of them, which comes first wherever it is asked for.
-    found = {"told_calls_tools": told.calls_tools, "told_reasons": told.reasons}
+    found = {"told_calls_tools": listed.calls_tools, "told_reasons": listed.reasons}
     if row is None:
         made: ProviderModel = ProviderModel.objects.create(
-            workspace_id=provider.workspace_id, provider=provider, model=told.name, **given, **found
+            workspace_id=provider.workspace_id,
+            provider=provider,
+            model=listed.name,
+            **given,
+            **found,
         )
         record_created(made, actor=actor)
         return

@@ -87,23 +87,23 @@ def told_needed(uses: ProviderUses) -> str:
         return ""
     users = [bud.name for bud in uses.buds[:5]]
     if others := uses.more_buds + len(uses.buds) - len(users):
-        told = (
+        sentence = (
             ngettext("%(count)s bud more", "%(count)s buds more", others)
             if users
             else ngettext("%(count)s bud of others", "%(count)s buds of others", others)
         )
-        users.append(told % {"count": whole(others)})
+        users.append(sentence % {"count": whole(others)})
     if uses.checks:
-        told = ngettext(
+        sentence = ngettext(
             "a check of a bud that runs now", "%(count)s checks of buds that run now", uses.checks
         )
-        users.append(told % {"count": whole(uses.checks)})
+        users.append(sentence % {"count": whole(uses.checks)})
     return _("This is still in use by %(users)s.") % {"users": ", ".join(users)}
 
 
 def consequences_of_deletion(uses: ProviderUses) -> list[str]:
     """What becomes of everything else that uses it, in sentences."""
-    told = [
+    sentences = [
         _("“%(name)s” asks it when it fails. From then on it asks no other provider.")
         % {"name": name}
         for name in uses.stands_in_for
@@ -114,15 +114,15 @@ def consequences_of_deletion(uses: ProviderUses) -> list[str]:
             "People try it with buds in the editor. These %(count)s test chats are erased.",
             uses.tests,
         )
-        told.append(sentence % {"count": whole(uses.tests)})
+        sentences.append(sentence % {"count": whole(uses.tests)})
     if uses.chats:
         sentence = ngettext(
             "Somebody chose one of its models in %(count)s chat. The model of its bud answers there then.",
             "People chose one of its models in %(count)s chats. The models of their buds answer there then.",
             uses.chats,
         )
-        told.append(sentence % {"count": whole(uses.chats)})
-    return told
+        sentences.append(sentence % {"count": whole(uses.chats)})
+    return sentences
 
 
 @transaction.atomic
@@ -137,10 +137,10 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     hold(provider)
     if provider.is_shared and provider.withheld != WithheldReason.WITHDRAWN.value:
-        told = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
-        raise Conflict(told % {"name": provider.name})
-    if told := told_needed(uses_of_provider(provider, actor)):
-        raise Conflict(told)
+        needed = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
+        raise Conflict(needed % {"name": provider.name})
+    if needed := told_needed(uses_of_provider(provider, actor)):
+        raise Conflict(needed)
     for draft in Bud.objects.for_workspace(provider.workspace_id).tried().filter(provider=provider):
         forget_draft(draft=draft, actor=actor)
     record_deleted(provider, actor=actor)

@@ -37,8 +37,10 @@ def read_key(text: str) -> str:
     if not key:
         raise InvalidInput(fields={"api_key": [_("Paste the new key.")]})
     if not key.isascii() or not key.isprintable() or len(key) > LONGEST_KEY:
-        told = _("This is not an API key. Paste it alone, without spaces or other text around it.")
-        raise InvalidInput(fields={"api_key": [told]})
+        message = _(
+            "This is not an API key. Paste it alone, without spaces or other text around it."
+        )
+        raise InvalidInput(fields={"api_key": [message]})
     return key
 
 
@@ -49,8 +51,8 @@ def refuse_for_shared(provider: ModelProvider, field: str) -> None:
         InvalidInput: it is shared, at the field that somebody wants to change.
     """
     if provider.is_shared:
-        told = _("“%(name)s” is shared by the platform, so only the platform's owner sets this.")
-        raise InvalidInput(fields={field: [told % {"name": provider.name}]})
+        message = _("“%(name)s” is shared by the platform, so only the platform's owner sets this.")
+        raise InvalidInput(fields={field: [message % {"name": provider.name}]})
 
 
 def refuse_withheld(provider: ModelProvider, model: str, field: str) -> None:
@@ -139,8 +141,8 @@ def switch_provider(*, provider: ModelProvider, is_active: bool, actor: Actor) -
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     hold(provider)
     if provider.is_active == is_active:
-        told = _("It is switched on already.") if is_active else _("It is switched off already.")
-        raise Conflict(told)
+        message = _("It is switched on already.") if is_active else _("It is switched off already.")
+        raise Conflict(message)
     with tracked_change(provider, actor=actor):
         provider.is_active = is_active
         provider.save(update_fields=["is_active", "updated_at"])

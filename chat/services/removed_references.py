@@ -32,22 +32,22 @@ def without_gone(bud: Bud, values: dict[str, Any], provider_id: UUID | None) -> 
     Raises:
         InvalidInput: what is stored fits its schema no more.
     """
-    found, told = dict(values), []
+    found, notes = dict(values), []
     providers = ModelProvider.objects.for_workspace(bud.workspace_id)
     if provider_id is not None and providers.find(provider_id) is None:
         provider_id, found["model"] = bud.provider_id, bud.model
-        told.append(_("Its model provider was deleted, so the bud keeps the model that it has."))
+        notes.append(_("Its model provider was deleted, so the bud keeps the model that it has."))
     if found.get("mcp_config"):
         config, lost = _without_lost(bud, found["mcp_config"])
-        told += lost
+        notes += lost
         if lost:
             found["mcp_config"] = config.model_dump(mode="json", exclude_defaults=True)
-    return UsableValues(values=found, provider_id=provider_id, left_out=tuple(told))
+    return UsableValues(values=found, provider_id=provider_id, left_out=tuple(notes))
 
 
 def _without_lost(bud: Bud, raw: Any) -> tuple[McpConfig, list[str]]:
     config = parse_value(McpConfig, raw, field="mcp_config")
-    told: list[str] = []
+    notes: list[str] = []
     known = set(
         offered_servers(bud.workspace_id)
         .filter(pk__in=config.servers)
@@ -56,11 +56,11 @@ def _without_lost(bud: Bud, raw: Any) -> tuple[McpConfig, list[str]]:
     )
     servers = [pk for pk in config.servers if pk in known]
     if number := len(config.servers) - len(servers):
-        told.append(_("Servers that are gone were left out: %(number)s.") % {"number": number})
+        notes.append(_("Servers that are gone were left out: %(number)s.") % {"number": number})
     lost = lost_tools(bud.workspace_id, [*(config.available_tools or ()), *config.disabled_tools])
     if lost:
         names = ", ".join(list(lost.values())[:_MOST_TOLD])
-        told.append(_("Tools that are gone were left out: %(names)s.") % {"names": names})
+        notes.append(_("Tools that are gone were left out: %(names)s.") % {"names": names})
     changed: dict[str, Any] = {
         "servers": servers,
         "available_tools": None
@@ -72,7 +72,7 @@ def _without_lost(bud: Bud, raw: Any) -> tuple[McpConfig, list[str]]:
     choice = kept.tool_choice
     if isinstance(choice, NamedToolChoice) and not can_be_chosen(choice.function.name, bud, kept):
         kept = kept.model_copy(update={"tool_choice": None})
-        told.append(
+        notes.append(
             _("The tool that it has to use is gone: %(name)s.") % {"name": choice.function.name}
         )
-    return kept, told
+    return kept, notes

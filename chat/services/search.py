@@ -105,9 +105,9 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[SearchHit]
     marked = _marked(workspace, person, filters) if says_something else None
     wanted = _wanted_texts(workspace, person, parts, filters, marked) if parts else None
     said = list(_messages(workspace, person, filters, marked, wanted)) if says_something else []
-    told = {hit.conversation.pk for hit in said}
+    found_in_texts = {hit.conversation.pk for hit in said}
     titles = _titles(workspace, person, parts, filters, marked)
-    titled = [hit for hit in titles if hit.conversation.pk not in told]
+    titled = [hit for hit in titles if hit.conversation.pk not in found_in_texts]
     # A file belongs to no call.
     wants_files = not filters.tool and bool(parts or filters.has_file)
     found = list(_files(workspace, person, parts, filters)) if wants_files else []

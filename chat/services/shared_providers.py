@@ -122,8 +122,10 @@ def change_shared_provider(
             prove_key(trial_spec_of(wanted))
     with holding(shared) as stored:
         if stored.updated_at != shared.updated_at:
-            told = _("Somebody else changed this provider meanwhile. Look at it, and save again.")
-            raise Conflict(told)
+            message = _(
+                "Somebody else changed this provider meanwhile. Look at it, and save again."
+            )
+            raise Conflict(message)
         old = {name: getattr(stored, name) for name in ("name", "default_model", *_BEHIND)}
         with tracked_change(stored, actor=_of_platform(actor)):
             _put(stored, draft)
@@ -179,8 +181,8 @@ def withdraw_provider(*, shared: SharedProvider, workspace: Workspace, actor: Ac
     require_platform_owner(actor)
     with holding(shared) as stored:
         if stored.is_for_all:
-            told = _("This provider is for every workspace. Share it with chosen ones first.")
-            raise Conflict(told)
+            message = _("This provider is for every workspace. Share it with chosen ones first.")
+            raise Conflict(message)
         row = given_rows(stored).filter(workspace=workspace).select_for_update().first()
         if row is None or row.withheld == WithheldReason.WITHDRAWN:
             return
@@ -292,8 +294,8 @@ def _chosen_models(draft: SharedDraft) -> list[str]:
     names = read_model_names(draft.chosen_models)
     default = draft.default_model.strip()
     if default not in names:
-        told = _("Workspaces need the default model “%(model)s”, too. Add it, or change it.")
-        raise InvalidInput(fields={"chosen_models": [told % {"model": default}]})
+        message = _("Workspaces need the default model “%(model)s”, too. Add it, or change it.")
+        raise InvalidInput(fields={"chosen_models": [message % {"model": default}]})
     return names
 
 
@@ -302,8 +304,10 @@ def _refuse_same_key(stored: SharedProvider, wanted: SharedProvider) -> None:
     if not stored.api_key or not wanted.api_key or stored.origin != wanted.origin:
         return
     if stored.api_key.is_same(wanted.api_key.reveal("comparing keys")):
-        told = _("This key is stored already. Make a new one at the provider, and paste it here.")
-        raise InvalidInput(fields={"api_key": [told]})
+        message = _(
+            "This key is stored already. Make a new one at the provider, and paste it here."
+        )
+        raise InvalidInput(fields={"api_key": [message]})
 
 
 def _save(shared: SharedProvider) -> None:

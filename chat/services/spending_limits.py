@@ -137,8 +137,8 @@ def _make_policy(workspace_id: UUID, actor: Actor) -> None:
 
 def _zone(name: str) -> str:
     if name and name not in time_zones():
-        told = _("There is no time zone of this name. Write one such as Europe/Zurich.")
-        raise InvalidInput(fields={"time_zone": [told]})
+        message = _("There is no time zone of this name. Write one such as Europe/Zurich.")
+        raise InvalidInput(fields={"time_zone": [message]})
     return "" if name == "UTC" else name
 
 

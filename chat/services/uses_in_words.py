@@ -19,8 +19,8 @@ _MOST_NAMED: Final = 10
 
 def require_word(taken: RemovedModelUses) -> None:
     """Raise InvalidInput at `takes_away` where models would be taken from what uses them."""
-    if told := told_taken(taken):
-        raise InvalidInput(fields={"takes_away": [told]})
+    if warning := told_taken(taken):
+        raise InvalidInput(fields={"takes_away": [warning]})
 
 
 def told_taken(taken: RemovedModelUses) -> str:
@@ -28,9 +28,9 @@ def told_taken(taken: RemovedModelUses) -> str:
     if not taken.models:
         return ""
     uses = SharedProviderUses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
-    told = []
+    sentences = []
     if used_by := told_uses(uses):
-        told.append(
+        sentences.append(
             ngettext(
                 "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
                 "Models that you take away are used by %(uses)s of %(count)s workspaces: %(models)s.",
@@ -42,9 +42,9 @@ def told_taken(taken: RemovedModelUses) -> str:
                 "models": _short_list(taken.models),
             }
         )
-        told.append(_("They stay, and get no answers until somebody chooses another model."))
+        sentences.append(_("They stay, and get no answers until somebody chooses another model."))
     if taken.searches:
-        told.append(
+        sentences.append(
             ngettext(
                 "%(count)s workspace searches its knowledge files by words only then.",
                 "%(count)s workspaces search their knowledge files by words only then.",
@@ -52,7 +52,7 @@ def told_taken(taken: RemovedModelUses) -> str:
             )
             % {"count": whole(taken.searches)}
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _short_list(names: Sequence[str]) -> str:
@@ -62,13 +62,13 @@ def _short_list(names: Sequence[str]) -> str:
 
 def told_uses(uses: SharedProviderUses) -> str:
     """How many buds and chats get their answers from it, in words; empty: none."""
-    told = []
+    parts = []
     if uses.buds:
-        told.append(
+        parts.append(
             ngettext("%(count)s bud", "%(count)s buds", uses.buds) % {"count": whole(uses.buds)}
         )
     if uses.chats:
-        told.append(
+        parts.append(
             ngettext("%(count)s chat", "%(count)s chats", uses.chats) % {"count": whole(uses.chats)}
         )
-    return _(" and ").join(told)
+    return _(" and ").join(parts)

@@ -139,8 +139,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     def _is_of(self, user: Any) -> bool:
         """Whether the page is this person's, if it says whose it is: another one may have signed in beside it since."""
-        told = parse_qs(self.scope["query_string"].decode("ascii", "replace")).get("person")
-        return told is None or told == [str(user.pk)]
+        person_ids = parse_qs(self.scope["query_string"].decode("ascii", "replace")).get("person")
+        return person_ids is None or person_ids == [str(user.pk)]
 
     def _enter(self, user: Any) -> Door:
         client = self.scope.get("client")
@@ -198,8 +198,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
                 if self._faults > MOST_FAULTS:
                     await self.close(CloseCode.PROTOCOL_ABUSE)
         except Exception as error:
-            if (told := as_conflict(error)) is not None:
-                await self._tell_error(told.code, told.message, ref)
+            if (conflict := as_conflict(error)) is not None:
+                await self._tell_error(conflict.code, conflict.message, ref)
                 return
             if is_unavailable(error):
                 text = _("This is not possible at the moment. Please try again soon.")
@@ -213,8 +213,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         if own is not None:
             await own(command)
             return
-        told = await in_database(HANDLERS[type(command)], self.door, command)
-        self._push(Accepted(ref=command.ref, **told))
+        answer = await in_database(HANDLERS[type(command)], self.door, command)
+        self._push(Accepted(ref=command.ref, **answer))
 
     async def subscribe(self, command: commands.Subscribe) -> None:
         conversation = await in_database(self.door.conversation, command.conversation_id)

@@ -106,11 +106,11 @@ class Rounds:
             logger.warning("pages_not_looked_after", exc_info=True)
             return []
         there = [pair for pair in zip(pages, seen, strict=True) if pair[0] in self._pages]
-        told = await asyncio.gather(
+        missed = await asyncio.gather(
             *(page.looked_after(one) for page, one in there), return_exceptions=True
         )
         behind = []
-        for (page, _), misses in zip(there, told, strict=True):
+        for (page, _), misses in zip(there, missed, strict=True):
             if isinstance(misses, Exception):
                 logger.warning("page_not_looked_after", exc_info=misses)
             elif misses is True:

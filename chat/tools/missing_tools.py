@@ -47,8 +47,10 @@ def _silent_among(workspace_id: UUID, server_ids: Collection[str]) -> frozenset[
         return frozenset()
     tools = McpTool.objects.for_workspace(workspace_id)
     tools = tools.filter(server_id__in=[UUID(pk) for pk in server_ids])
-    told = {str(pk) for pk in tools.order_by().values_list("server_id", flat=True).distinct()}
-    return frozenset(server_ids) - told
+    known_servers = {
+        str(pk) for pk in tools.order_by().values_list("server_id", flat=True).distinct()
+    }
+    return frozenset(server_ids) - known_servers
 
 
 def known_tools(workspace_id: UUID, names: Iterable[str]) -> list[str]:

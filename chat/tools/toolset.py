@@ -73,8 +73,8 @@ class Toolset:
     @property
     def of_servers(self) -> tuple[OfferedTool, ...]:
         """All tools of servers that the turn may use, however the model hears of them."""
-        told = (tool for tool in self.tools if tool.server_id is not None)
-        return self.on_demand or tuple(told)
+        tools = (tool for tool in self.tools if tool.server_id is not None)
+        return self.on_demand or tuple(tools)
 
     def find(self, name: str, *, in_words: bool = False) -> OfferedTool | None:
         """The tool that a model calls by this name.
@@ -96,8 +96,8 @@ class Toolset:
         """What is left for a model that calls no tools: nothing, and a word of it where there was something to call."""
         if not self.of_servers:
             return Toolset(notices=self.notices)
-        told = _("%(model)s does not call tools, so it is not offered the tools of this bud.")
-        return Toolset(notices=(*self.notices, told % {"model": model}))
+        notice = _("%(model)s does not call tools, so it is not offered the tools of this bud.")
+        return Toolset(notices=(*self.notices, notice % {"model": model}))
 
     def choice_for_step(self, step: int) -> str | dict[str, Any] | None:
         """`tool_choice` as the API wants it for this step of a turn; None when nothing is offered.

@@ -39,11 +39,11 @@ def create_webhook(
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
     _check(url, events)
-    told = _("A workspace has at most %(most)s webhooks.")
+    message = _("A workspace has at most %(most)s webhooks.")
     take_room(
         WebhookEndpoint.objects.for_workspace(workspace_id),
         most=MOST_ENDPOINTS,
-        refusal=Conflict(told % {"most": MOST_ENDPOINTS}),
+        refusal=Conflict(message % {"most": MOST_ENDPOINTS}),
         workspace_id=workspace_id,
     )
     secret = new_secret()

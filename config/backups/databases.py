@@ -249,12 +249,12 @@ def _address() -> tuple[str, dict[str, str]]:
 
     known = connection.get_connection_params()
     names = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "sslrootcert")
-    told = {name: known[name] for name in names if known.get(name)}
+    parameters = {name: known[name] for name in names if known.get(name)}
     password = known.get("password")
     secrets = {"PGPASSWORD": str(password)} if password else {}
     if is_on():  # or a dump would be of nobody's rows
         secrets["PGOPTIONS"] = f"-c {SETTING}={EVERYTHING}"
-    return make_conninfo(**told), secrets
+    return make_conninfo(**parameters), secrets
 
 
 def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> None:

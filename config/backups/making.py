@@ -176,19 +176,19 @@ def _migrations() -> dict[str, list[str]]:
 
 
 def _left_out() -> tuple[str, ...]:
-    told = [
+    parts = [
         "The keys. Keep them in another place: without them no stored password or token can be read.",
         "The audit log's checkpoint file. Copy it to where the database's administrators cannot write.",
     ]
-    told += [
+    parts += [
         f"The contents of the storage '{name}': it is not a folder on this machine."
         for name in sorted(set(STORAGES) - kept_folders().keys())
     ]
     if number := spool_size().files:
-        told.append(
+        parts.append(
             f"{number} files in audit-spool, which wait to be entered into the log. Make another backup once they are."
         )
-    return tuple(told)
+    return tuple(parts)
 
 
 def _sync(folder: Path) -> None:

@@ -33,15 +33,15 @@ _HINT: Final = (
 def check_backups(part: str) -> DoctorFinding:
     """Look whether a backup was made lately. Only those that Trellis makes itself can be seen."""
     now, made_at = database_now(), last_backup()
-    told = "none yet" if made_at is None else _MADE.format(made_at)
+    state = "none yet" if made_at is None else _MADE.format(made_at)
     if settings.TRELLIS.backups_elsewhere:
-        return ok(part, f"made elsewhere (TRELLIS_BACKUPS_ELSEWHERE); by manage.py backup: {told}")
+        return ok(part, f"made elsewhere (TRELLIS_BACKUPS_ELSEWHERE); by manage.py backup: {state}")
     if made_at is not None:
         is_old = now - made_at > OLDEST
-        return look(part, f"{told}, more than a week ago", _ADVICE) if is_old else ok(part, told)
+        return look(part, f"{state}, more than a week ago", _ADVICE) if is_old else ok(part, state)
     first = InstalledVersion.objects.order_by("id").first()
     if first is None or now - first.since <= OLDEST:
-        return ok(part, told)
+        return ok(part, state)
     if connection.vendor == "postgresql":
         return DoctorFinding(part=part, state=FindingState.OK, text=_NOT_SEEN, advice=_HINT)
     return look(part, "none was ever made", _ADVICE)

@@ -123,8 +123,8 @@ def check_disk(part: str) -> DoctorFinding:
             "Look whether its disk is full or read-only, and whether it belongs to the user who runs Trellis.",
         )
     free = shutil.disk_usage(folder).free
-    told = f"{free / 1024**3:.1f} GiB free in the data folder"
+    state = f"{free / 1024**3:.1f} GiB free in the data folder"
     advice = "Make room: a full disk stops tool calls, since they could not be recorded."
     if free < LEAST_ROOM_BYTES:
-        return failed(part, told, advice)
-    return look(part, told, advice) if free < ROOM_BYTES else ok(part, told)
+        return failed(part, state, advice)
+    return look(part, state, advice) if free < ROOM_BYTES else ok(part, state)

@@ -41,11 +41,11 @@ def check_notifications(part: str) -> DoctorFinding:
     failing = devices.living().exclude(last_error="").count()
     count = devices.living().count()
     number = ngettext("%s device", "%s devices", count) % whole(count)
-    told = f"{number}, signed with key {known[0]}"
+    state = f"{number}, signed with key {known[0]}"
     if failing:
         return look(
             part,
-            f"{told}; the last notification did not reach {failing} of them",
+            f"{state}; the last notification did not reach {failing} of them",
             "Look whether Trellis may connect to push services. The people's Reminders page shows the reason.",
         )
-    return ok(part, told)
+    return ok(part, state)

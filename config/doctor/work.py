@@ -83,12 +83,16 @@ def check_jobs(part: str) -> DoctorFinding:
             return look(part, found.problem, _JOBS_ADVICE)
         return ok(part, found.problem)
     if found.failed or found.late:
-        told = [
+        jobs_in_words = [
             f"“{one.what}” {'failed' if one.state is JobState.FAILED else 'is late'}"
             for one in found.jobs
             if one.state in {JobState.FAILED, JobState.LATE}
         ]
-        more = f", and {whole(len(told) - _MOST_TOLD)} more" if len(told) > _MOST_TOLD else ""
-        return look(part, ", ".join(told[:_MOST_TOLD]) + more, _JOBS_ADVICE)
+        more = (
+            f", and {whole(len(jobs_in_words) - _MOST_TOLD)} more"
+            if len(jobs_in_words) > _MOST_TOLD
+            else ""
+        )
+        return look(part, ", ".join(jobs_in_words[:_MOST_TOLD]) + more, _JOBS_ADVICE)
     workers = ngettext("%s worker is alive", "%s workers are alive", found.alive)
     return ok(part, f"all run, and {workers % whole(found.alive)}")

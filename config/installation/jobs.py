@@ -188,16 +188,18 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
     job = all_jobs().get(name)
     if job is None or not actor.is_superuser:
         raise NotFound(_("Job not found."))
-    told = _("The job was not started, because Redis does not answer. Start Redis, then try again.")
+    message = _(
+        "The job was not started, because Redis does not answer. Start Redis, then try again."
+    )
     if _waiting() is None:  # Celery would try for longer than a person waits
-        raise Conflict(told)
+        raise Conflict(message)
     _record(Action.JOB_STARTED, job, actor)
     try:
         current_app.send_task(name, expires=HOUR.total_seconds(), retry=False)
     except (OperationalError, RedisError, OSError) as error:
         # The entry before it says that the job was started.
         _record(Action.JOB_NOT_STARTED, job, actor, fault=type(error).__name__)
-        raise Conflict(told) from error
+        raise Conflict(message) from error
     return job
 
 
@@ -303,20 +305,20 @@ def _waiting() -> QueueBacklog | None:
 def _problem(workers: Sequence[Worker], queue: QueueBacklog | None, *, has_begun: bool) -> str:
     if not has_begun:
         return _("No job has run yet. The first ones run within a minute.")
-    told = [
+    sentences = [
         _("No job has run since %(time)s.") % {"time": moment_and_zone(workers[0].seen_at)}
         if workers
         else _("No job has run lately.")
     ]
     if queue is None:
-        told.append(_("Redis does not answer, so no job is handed out. Start it."))
+        sentences.append(_("Redis does not answer, so no job is handed out. Start it."))
     elif queue.tasks:
         tasks = ngettext(
             "%(number)s task waits, and no worker takes it. Start a worker.",
             "%(number)s tasks wait, and no worker takes them. Start a worker.",
             queue.tasks,
         )
-        told.append(tasks % {"number": whole(queue.tasks)})
+        sentences.append(tasks % {"number": whole(queue.tasks)})
     else:
-        told.append(_("Check that the scheduler (celery beat) and a worker run."))
-    return " ".join(told)
+        sentences.append(_("Check that the scheduler (celery beat) and a worker run."))
+    return " ".join(sentences)

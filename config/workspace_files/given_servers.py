@@ -71,12 +71,12 @@ def put_given_server(target: WorkspaceTarget, wanted: GivenServerFile) -> None:
             switch_off(workspace_id=target.pk, global_server=row.global_server, actor=target.actor)
             return
         elif row is not None and not wanted.is_on:
-            told = _("A provider gives this server. Uninstall it on the servers page.")
-            raise InvalidInput(fields={"is_on": [told]})
+            message = _("A provider gives this server. Uninstall it on the servers page.")
+            raise InvalidInput(fields={"is_on": [message]})
     if row is None:
         if wanted.is_on:
-            told = _("“%(name)s” is not here. Install it, then apply the file again.")
-            target.notes.append(told % {"name": wanted.name})
+            message = _("“%(name)s” is not here. Install it, then apply the file again.")
+            target.notes.append(message % {"name": wanted.name})
         return
     put_offers(target, row, offers_in(wanted), where)
     _put_actions(target, row, wanted, where)

@@ -184,10 +184,10 @@ def schedules_left_out(target: WorkspaceTarget) -> str:
     number = ReportSchedule.objects.for_workspace(target.pk).count()
     if not number:
         return ""
-    told = ngettext("%(number)s schedule of the log", "%(number)s schedules of the log", number)
+    pattern = ngettext("%(number)s schedule of the log", "%(number)s schedules of the log", number)
     return (
         _("# Not in this file: %(schedules)s. It takes the auditor right to read them.")
-        % {"schedules": told % {"number": number}}
+        % {"schedules": pattern % {"number": number}}
         + "\n"
     )
 
@@ -233,10 +233,10 @@ def put_schedule(
     people = {user.email: str(user.pk) for user in possible_recipients(target.pk)}
     with faults_at(f"schedules.{wanted.name}"):
         if strangers := [one for one in wanted.recipients if one not in people]:
-            told = _("“%(strangers)s” is not a member who may export the log.") % {
+            message = _("“%(strangers)s” is not a member who may export the log.") % {
                 "strangers": strangers[0]
             }
-            raise InvalidInput(fields={"recipients": [told]})
+            raise InvalidInput(fields={"recipients": [message]})
         draft = ScheduleDraft(
             name=wanted.name,
             query=wanted.query,

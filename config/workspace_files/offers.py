@@ -74,8 +74,8 @@ def _to_switch(
     known = list(rows)
     missing = set(off) - {name_of(row) for row in known}
     if known and missing:
-        told = _("The server has no “%(name)s”.") % {"name": min(missing)[:200]}
-        raise InvalidInput(told)
+        message = _("The server has no “%(name)s”.") % {"name": min(missing)[:200]}
+        raise InvalidInput(message)
     changed = []
     for row in known:
         is_enabled = name_of(row) not in off

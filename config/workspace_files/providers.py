@@ -92,8 +92,8 @@ def try_new_keys(target: WorkspaceTarget, wanted: Sequence[ProviderFile]) -> dic
     for one, row, draft in _with_new_keys(target, wanted):
         where = f"providers.{one.name}"
         if time.monotonic() > ends_at:
-            told = _("There was no time left to test this key, so nothing was changed.")
-            untested[f"{where}.api_key"] = [told]
+            message = _("There was no time left to test this key, so nothing was changed.")
+            untested[f"{where}.api_key"] = [message]
             continue
         provider = row or ModelProvider(workspace=target.workspace, name=one.name)
         try:
@@ -175,16 +175,16 @@ def _refuse_other_kind(wanted: ProviderFile, now: ProviderFile | None) -> None:
         InvalidInput: the file and the workspace say otherwise.
     """
     if wanted.shared and now is None:
-        told = _("“%(name)s” is not shared with this workspace. Ask whoever runs Trellis.")
+        message = _("“%(name)s” is not shared with this workspace. Ask whoever runs Trellis.")
     elif wanted.shared and now is not None and not now.shared:
-        told = _("“%(name)s” is the workspace's own provider here.")
+        message = _("“%(name)s” is the workspace's own provider here.")
     elif not wanted.shared and now is not None and now.shared:
-        told = _(
+        message = _(
             "“%(name)s” is shared by the platform here. Write shared: true, or use another name."
         )
     else:
         return
-    raise InvalidInput(fields={"shared": [told % {"name": wanted.name}]})
+    raise InvalidInput(fields={"shared": [message % {"name": wanted.name}]})
 
 
 def _add(target: WorkspaceTarget, wanted: ProviderFile) -> None:
@@ -208,8 +208,8 @@ def _change(
     provider = ModelProvider.objects.for_workspace(target.pk).get(name=wanted.name)
     with faults_at(f"providers.{wanted.name}"):
         if wanted.fallback is not None and wanted.fallback not in ids:
-            told = _("There is no provider “%(fallback)s” here.") % {"fallback": wanted.fallback}
-            raise InvalidInput(fields={"fallback": [told]})
+            message = _("There is no provider “%(fallback)s” here.") % {"fallback": wanted.fallback}
+            raise InvalidInput(fields={"fallback": [message]})
         fallback = ids[wanted.fallback] if wanted.fallback is not None else None
         is_same = now is not None and wanted.model_copy(update={"models": now.models}) == now
         is_added = now is None and fallback is None
@@ -221,8 +221,8 @@ def _change(
                 provider.base_url,
             )
             if works_at is not None and works_at != base_url:
-                told = _("Somebody has changed the address meanwhile. Apply the file again.")
-                raise InvalidInput(fields={"base_url": [told]})
+                message = _("Somebody has changed the address meanwhile. Apply the file again.")
+                raise InvalidInput(fields={"base_url": [message]})
             draft = _draft(wanted, base_url=base_url, fallback_id=fallback)
             if provider.is_shared:
                 kept = {

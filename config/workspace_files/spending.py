@@ -63,8 +63,8 @@ def put_spending(target: WorkspaceTarget, wanted: SpendingFile) -> None:
         with faults_at("spending.members"):
             person = people.get(email.lower())
             if person is None:
-                told = _("“%(email)s” is no member of this workspace.") % {"email": email}
-                raise InvalidInput(fields={email: [told]})
+                message = _("“%(email)s” is no member of this workspace.") % {"email": email}
+                raise InvalidInput(fields={email: [message]})
             if limit is None:
                 remove_member_limit(workspace=target.workspace, person=person, actor=target.actor)
             else:

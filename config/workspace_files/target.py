@@ -46,11 +46,11 @@ def faults_at(place: str, names: Mapping[str, str] = SAME) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        told = {
+        fields = {
             f"{place}.{names.get(name, name)}".removesuffix("."): texts
             for name, texts in error.fields.items()
         }
-        raise InvalidInput(fields=told or {place: [error.message]}) from error
+        raise InvalidInput(fields=fields or {place: [error.message]}) from error
     except (Conflict, PermissionDenied) as error:
         raise InvalidInput(fields={place: [error.message]}) from error
 

@@ -292,15 +292,15 @@ class EmbeddedResourcePart:
     """A binary one's bytes in base64, for whoever saves them; neither rows nor the log hold them."""
 
     def as_json(self) -> dict[str, JsonValue]:
-        told: dict[str, JsonValue] = {
+        values: dict[str, JsonValue] = {
             "type": "resource",
             "uri": self.uri,
             "mime_type": self.mime_type,
             "text": self.text,
         }
         if self.data is not None:
-            told["sha256"] = hashlib.sha256(self.data.encode()).hexdigest()
-        return told
+            values["sha256"] = hashlib.sha256(self.data.encode()).hexdigest()
+        return values
 
     def as_model_text(self) -> str:
         return self.text if self.text is not None else f"[binary resource {self.uri}]"
@@ -309,23 +309,23 @@ class EmbeddedResourcePart:
 ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart
 
 
-def part_from_json(told: Mapping[str, Any]) -> ContentPart:
+def part_from_json(stored: Mapping[str, Any]) -> ContentPart:
     """A part again from what as_json() made of it; its bytes, where neither rows nor the log hold them, are gone."""
-    match told.get("type"):
+    match stored.get("type"):
         case "image":
-            return ImagePart(mime_type=str(told["mime_type"]), data=str(told["data"]))
+            return ImagePart(mime_type=str(stored["mime_type"]), data=str(stored["data"]))
         case "audio":
-            return AudioPart(mime_type=str(told["mime_type"]), data=str(told["data"]))
+            return AudioPart(mime_type=str(stored["mime_type"]), data=str(stored["data"]))
         case "resource_link":
             return ResourceLinkPart(
-                uri=str(told["uri"]), name=str(told["name"]), mime_type=told.get("mime_type")
+                uri=str(stored["uri"]), name=str(stored["name"]), mime_type=stored.get("mime_type")
             )
         case "resource":
             return EmbeddedResourcePart(
-                uri=str(told["uri"]), mime_type=told.get("mime_type"), text=told.get("text")
+                uri=str(stored["uri"]), mime_type=stored.get("mime_type"), text=stored.get("text")
             )
         case _:
-            return TextPart(text=str(told.get("text", "")))
+            return TextPart(text=str(stored.get("text", "")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,10 +131,10 @@ def _open_rows(caller: EndpointCaller, call_id: UUID) -> list[InputRequest]:
 
 def _as_wire(row: InputRequest) -> mcp_types.ElicitRequest:
     """A question, with whose it is and what the person should know first."""
-    told = [f"{row.server_name}: {strip_hidden(row.message)}", *map(str, row.warnings)]
+    parts = [f"{row.server_name}: {strip_hidden(row.message)}", *map(str, row.warnings)]
     return mcp_types.ElicitRequest(
         params=mcp_types.ElicitRequestFormParams(
-            message="\n\n".join(told), requested_schema=row.schema
+            message="\n\n".join(parts), requested_schema=row.schema
         )
     )
 

@@ -178,10 +178,10 @@ def _failed(
     status: int = 400,
 ) -> HttpResponse:
     back = handled.headers.get("location", "") if handled is not None else ""
-    told = dict(parse_qsl(urlsplit(back).query))
+    answer = dict(parse_qsl(urlsplit(back).query))
     if handled is not None and handled.body:
-        told = json.loads(handled.body)
-    details = str(told.get("error_description") or "")
+        answer = json.loads(handled.body)
+    details = str(answer.get("error_description") or "")
     why = ConsentRefusal(
         reason=reason,
         remedy=_("Nothing was allowed. Start again from your client, and update it if that fails."),
@@ -231,10 +231,10 @@ def _page_mark(request: WorkspaceRequest, params: Mapping[str, str]) -> str:
 def _is_of_page(request: WorkspaceRequest, params: Mapping[str, str]) -> bool:
     mark = request.POST.get("page", "")
     try:
-        told = signing.loads(mark, salt=_salt(request), max_age=ANSWER_SECONDS)
+        digest = signing.loads(mark, salt=_salt(request), max_age=ANSWER_SECONDS)
     except signing.BadSignature:
         return False
-    return bool(told == _digest(params))
+    return bool(digest == _digest(params))
 
 
 def _salt(request: WorkspaceRequest) -> str:
@@ -246,15 +246,17 @@ def _digest(params: Mapping[str, str]) -> str:
 
 
 def _denied_at(request: WorkspaceRequest, asked: AuthorizationRequest) -> str:
-    told = "The person did not let the client in."
-    return _return_address(request, asked, error="access_denied", error_description=told)
+    description = "The person did not let the client in."
+    return _return_address(request, asked, error="access_denied", error_description=description)
 
 
-def _return_address(request: WorkspaceRequest, asked: AuthorizationRequest, **told: str) -> str:
+def _return_address(
+    request: WorkspaceRequest, asked: AuthorizationRequest, **parameters: str
+) -> str:
     """Where the client waits, with an answer. Source: RFC 9207, section 2."""
     state = {"state": asked.state} if asked.state is not None else {}
     issuer = metadata.origin_of(request)
-    return construct_redirect_uri(asked.redirect_uri, **told, **state, iss=issuer)
+    return construct_redirect_uri(asked.redirect_uri, **parameters, **state, iss=issuer)
 
 
 def _with_issuer(request: WorkspaceRequest, address: str) -> str:

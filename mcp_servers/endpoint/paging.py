@@ -35,14 +35,14 @@ def cursor_after(row: Any) -> str:
     return str(row.pk.hex)
 
 
-def count_fitting(told: Sequence[BaseModel]) -> int:
+def count_fitting(entries: Sequence[BaseModel]) -> int:
     """How many entries from the first on fit into one answer. At least one: a list has to go on."""
     left = MOST_BYTES
-    for number, entry in enumerate(told):
+    for number, entry in enumerate(entries):
         left -= len(entry.model_dump_json(by_alias=True, exclude_none=True).encode())
         if left < 0:
             return max(number, 1)
-    return len(told)
+    return len(entries)
 
 
 def _id_in(cursor: str) -> UUID:

@@ -50,11 +50,13 @@ def list_prompts(caller: EndpointCaller, cursor: str) -> tuple[list[mcp_types.Pr
     start = bisect_right(named, cursor, key=lambda pair: pair[0]) if cursor else 0
     page = named[start : start + PAGE]
     rows = _usable(caller).in_bulk([prompt_id for _name, prompt_id in page])
-    told = [_as_wire(name, rows[prompt_id]) for name, prompt_id in page if prompt_id in rows]
-    fits = count_fitting(told)
-    if fits < len(told):
-        return told[:fits], told[fits - 1].name
-    return told, page[-1][0] if start + PAGE < len(named) else None
+    page_of_prompts = [
+        _as_wire(name, rows[prompt_id]) for name, prompt_id in page if prompt_id in rows
+    ]
+    fits = count_fitting(page_of_prompts)
+    if fits < len(page_of_prompts):
+        return page_of_prompts[:fits], page_of_prompts[fits - 1].name
+    return page_of_prompts, page[-1][0] if start + PAGE < len(named) else None
 
 
 async def get(
@@ -117,7 +119,7 @@ async def suggest(caller: EndpointCaller, params: mcp_types.CompleteRequestParam
     filled = (params.context.arguments if params.context else None) or {}
     context = dict(list(filled.items())[:_MOST_CONTEXT])
     try:
-        told = await complete(
+        values = await complete(
             spec,
             ref="prompt" if isinstance(params.ref, mcp_types.PromptReference) else "resource",
             name=name,
@@ -129,7 +131,7 @@ async def suggest(caller: EndpointCaller, params: mcp_types.CompleteRequestParam
         # Suggestions are a help and no more: without them one types.
         logger.info("no_suggestions", extra={"reason": str(error)[:200]})
         return []
-    return [strip_hidden(text) for text in told]
+    return [strip_hidden(text) for text in values]
 
 
 def _find_for(caller: EndpointCaller, name: str) -> tuple[UUID, UUID, Addresses] | None:

@@ -153,11 +153,11 @@ async def _list(
 ) -> mcp_types.ListToolsResult:
     offers = await in_database(offers_for, _exchange_of(context).caller)
     page, following = page_after(offers, _cursor_in(params))
-    told = [offer.as_wire() for offer in page]
-    fits = count_fitting(told)
-    if fits < len(told):
+    page_of_tools = [offer.as_wire() for offer in page]
+    fits = count_fitting(page_of_tools)
+    if fits < len(page_of_tools):
         following = page[fits - 1].name
-    return mcp_types.ListToolsResult(tools=told[:fits], next_cursor=following)
+    return mcp_types.ListToolsResult(tools=page_of_tools[:fits], next_cursor=following)
 
 
 async def _call(
@@ -184,16 +184,16 @@ async def _list_resources(
     context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
 ) -> mcp_types.ListResourcesResult:
     caller, cursor = _exchange_of(context).caller, _cursor_in(params)
-    told, following = await in_database(resources.list_resources, caller, cursor)
-    return mcp_types.ListResourcesResult(resources=told, next_cursor=following)
+    listed, following = await in_database(resources.list_resources, caller, cursor)
+    return mcp_types.ListResourcesResult(resources=listed, next_cursor=following)
 
 
 async def _list_templates(
     context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
 ) -> mcp_types.ListResourceTemplatesResult:
     caller, cursor = _exchange_of(context).caller, _cursor_in(params)
-    told, following = await in_database(resources.list_templates, caller, cursor)
-    return mcp_types.ListResourceTemplatesResult(resource_templates=told, next_cursor=following)
+    listed, following = await in_database(resources.list_templates, caller, cursor)
+    return mcp_types.ListResourceTemplatesResult(resource_templates=listed, next_cursor=following)
 
 
 async def _read(
@@ -207,8 +207,8 @@ async def _list_prompts(
     context: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
 ) -> mcp_types.ListPromptsResult:
     caller, cursor = _exchange_of(context).caller, _cursor_in(params)
-    told, following = await in_database(prompts.list_prompts, caller, cursor)
-    return mcp_types.ListPromptsResult(prompts=told, next_cursor=following)
+    listed, following = await in_database(prompts.list_prompts, caller, cursor)
+    return mcp_types.ListPromptsResult(prompts=listed, next_cursor=following)
 
 
 async def _get_prompt(
@@ -233,11 +233,13 @@ def _puts_forms(context: ServerRequestContext[Any]) -> bool:
 
     Those of before would have to be asked over an open connection, of which there is none.
     """
-    told = context.session.client_capabilities
-    if told is None or told.elicitation is None:
+    capabilities = context.session.client_capabilities
+    if capabilities is None or capabilities.elicitation is None:
         return False
     is_of_today = context.protocol_version in mcp_types.version.MODERN_PROTOCOL_VERSIONS
-    return is_of_today and (told.elicitation.form is not None or told.elicitation.url is None)
+    return is_of_today and (
+        capabilities.elicitation.form is not None or capabilities.elicitation.url is None
+    )
 
 
 def _exchange_of(context: ServerRequestContext[Any]) -> _Exchange:

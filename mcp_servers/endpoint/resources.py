@@ -48,13 +48,13 @@ def list_resources(
 ) -> tuple[list[mcp_types.Resource], str | None]:
     """One page of what may be read, and the cursor of the next. Two statements."""
     addresses, rows, following = _page(caller, cursor, is_template=False)
-    told = [
+    listed = [
         mcp_types.Resource(
             uri=addresses.outward(row.server_id, row.uri), size=row.size, **_about(row)
         )
         for row in rows
     ]
-    return _fitting(told, rows, following)
+    return _fitting(listed, rows, following)
 
 
 def list_templates(
@@ -62,13 +62,13 @@ def list_templates(
 ) -> tuple[list[mcp_types.ResourceTemplate], str | None]:
     """One page of templates for addresses, and the cursor of the next. Two statements."""
     addresses, rows, following = _page(caller, cursor, is_template=True)
-    told = [
+    listed = [
         mcp_types.ResourceTemplate(
             uri_template=addresses.outward(row.server_id, row.uri), **_about(row)
         )
         for row in rows
     ]
-    return _fitting(told, rows, following)
+    return _fitting(listed, rows, following)
 
 
 async def read(
@@ -116,11 +116,11 @@ def _page(
 
 
 def _fitting(
-    told: list[Entry], rows: list[McpResource], following: str | None
+    listed: list[Entry], rows: list[McpResource], following: str | None
 ) -> tuple[list[Entry], str | None]:
     """As many as one answer holds, and where the next one goes on."""
-    fits = count_fitting(told)
-    return told[:fits], following if fits == len(told) else cursor_after(rows[fits - 1])
+    fits = count_fitting(listed)
+    return listed[:fits], following if fits == len(listed) else cursor_after(rows[fits - 1])
 
 
 def _find(caller: EndpointCaller, address: str) -> tuple[Addresses, Address | None]:

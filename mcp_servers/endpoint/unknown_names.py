@@ -44,7 +44,7 @@ def find_unoffered(caller: EndpointCaller, name: str) -> UUID | None:
     """
     rows: Any = McpServer.objects.for_workspace(caller.workspace_id)
     rows = rows.filter(Q(owner=None) | Q(owner=caller.user_id))
-    near = {pk: told for pk, told in rows.values_list("pk", "name") if may_name(told, name)}
+    near = {pk: other for pk, other in rows.values_list("pk", "name") if may_name(other, name)}
     tools: Any = McpTool.objects.for_workspace(caller.workspace_id)
     tools = tools.filter(shown_to(caller.user_id), server_id__in=near) if near else tools.none()
     found = tools.order_by().values_list("server_id", "pk", "name", "removed_at")

@@ -76,8 +76,10 @@ class EndpointView(APIView):
         self, request: Request, *args: object, **kwargs: object
     ) -> NoReturn:
         """Tell whoever opens the address in a browser what it is for."""
-        told = _("This is the address of an MCP endpoint. Add it to an MCP client; it takes POST.")
-        raise MethodNotAllowed(str(request.method), told)
+        message = _(
+            "This is the address of an MCP endpoint. Add it to an MCP client; it takes POST."
+        )
+        raise MethodNotAllowed(str(request.method), message)
 
     def post(self, request: Request, workspace_slug: str) -> HttpResponse:
         """Answer one message of a client.
@@ -126,13 +128,13 @@ def _caller_of(request: Request, workspace_slug: str) -> EndpointCaller:
 
 def _challenge(request: Request, slug: str, scope: str, error: str) -> str:
     """What a client reads that may not come in: where people sign in, and what to ask them for."""
-    told = {
+    parameters = {
         "realm": "Trellis",
         **({"error": error} if error else {}),
         "resource_metadata": resource_metadata_at(request._request, slug),
         "scope": scope,
     }
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in told.items())
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
 
 
 def _check_origin(request: Request) -> None:

@@ -113,11 +113,11 @@ class CallerOnItsLoop:
 
     def progressed(self, progress: Progress) -> None:
         """Pass it on, with the server's words made fit to be shown."""
-        told = progress.message
+        text = progress.message
         shown = Progress(
             progress=progress.progress,
             total=progress.total,
-            message=show_hidden(clean_text(told))[:_LONGEST_MESSAGE] if told else None,
+            message=show_hidden(clean_text(text))[:_LONGEST_MESSAGE] if text else None,
         )
         self._loop.call_soon_threadsafe(self._caller.progressed, shown)
 

@@ -92,8 +92,8 @@ class Dialogue:
 
     def progressed(self, progress: Progress) -> None:
         """Pass the server's progress on to whoever called, without secrets."""
-        told = (progress.message or "")[:_LONGEST_PROGRESS]
-        masked = redact_known(told, workspace_id=self._spec.workspace_id)
+        text = (progress.message or "")[:_LONGEST_PROGRESS]
+        masked = redact_known(text, workspace_id=self._spec.workspace_id)
         self._caller.progressed(replace(progress, message=masked or None))
 
     async def answer(self, asked: AskedInput) -> InputAnswer:

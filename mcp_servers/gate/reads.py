@@ -226,8 +226,8 @@ class PromptFetch(_Read[PromptOutcome]):
             workspace_id=self.request.workspace_id,
             limit_bytes=self.server.config.result_bytes,
         )
-        told = redact_known(result.description or "", workspace_id=self.request.workspace_id)
-        description = clean_text(told)[:_LONGEST_DESCRIPTION]
+        text = redact_known(result.description or "", workspace_id=self.request.workspace_id)
+        description = clean_text(text)[:_LONGEST_DESCRIPTION]
         return PromptOutcome(
             outcome=Outcome.OK, description=description, messages=messages, truncated=truncated
         )

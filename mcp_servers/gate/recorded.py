@@ -30,18 +30,18 @@ def recorded_outcome(workspace_id: UUID, call_id: UUID) -> tuple[ToolCallOutcome
     if end.outcome is None:
         message = AuditUnavailable.default_message
         return ToolCallOutcome(outcome=Outcome.TRANSPORT_ERROR, message=message), True
-    told: Mapping[str, Any] = end.result or {}
-    content = tuple(part_from_json(part) for part in told.get("content") or ())
+    stored: Mapping[str, Any] = end.result or {}
+    content = tuple(part_from_json(part) for part in stored.get("content") or ())
     is_whole = end.result is not None or end.outcome is not Outcome.OK
     if not is_whole:
         content = (TextPart(text=RESULT_GONE),)
-    message = str(told.get("message") or "")
+    message = str(stored.get("message") or "")
     if end.outcome is not Outcome.OK and not message:
         message = str(end.details.get("reason") or _WORDS.get(end.outcome, _("The call failed.")))
     outcome = ToolCallOutcome(
         outcome=end.outcome,
         content=content,
-        structured=told.get("structured"),
+        structured=stored.get("structured"),
         message=message,
         duration_ms=end.duration_ms,
         truncated=bool(end.details.get("truncated")),
@@ -51,8 +51,8 @@ def recorded_outcome(workspace_id: UUID, call_id: UUID) -> tuple[ToolCallOutcome
     return outcome, is_whole
 
 
-def _moment(told: object) -> datetime | None:
-    return datetime.fromisoformat(told) if isinstance(told, str) else None
+def _moment(text: object) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
 _WORDS: Final = {

@@ -77,10 +77,10 @@ def try_new_key(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> Non
     try:
         ask(tried, lambda api: api.catalogue())
     except KeyRefused as error:
-        told = _(
+        message = _(
             "Klavis refused this key, so the stored one stays. Check that you copied all of it."
         )
-        raise InvalidInput(fields={"api_key": [told]}) from error
+        raise InvalidInput(fields={"api_key": [message]}) from error
     except KlavisError:
         return
 

@@ -163,11 +163,11 @@ def _take_up(
             instance.services = names
         instance_state.set_state(instance, InstanceState.CREATING)
         return instance
-    told = _("A workspace may have %(most)s hosted servers.")
+    message = _("A workspace may have %(most)s hosted servers.")
     take_room(
         rows,
         most=MAX_INSTANCES,
-        refusal=Conflict(told % {"most": MAX_INSTANCES}),
+        refusal=Conflict(message % {"most": MAX_INSTANCES}),
         workspace_id=workspace.pk,
     )
     if user_id is not None and mine.count() >= MAX_PERSONAL_SERVERS:

@@ -186,8 +186,8 @@ class _Bridge:
             if called.result.structured_content is not None:
                 result["structuredContent"] = called.result.structured_content
             return result
-        told = called.error or "The provider could not run this tool."
-        return {"content": [{"type": "text", "text": told}], "isError": True}
+        text = called.error or "The provider could not run this tool."
+        return {"content": [{"type": "text", "text": text}], "isError": True}
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Ask the provider once.

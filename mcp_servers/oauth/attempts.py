@@ -140,10 +140,10 @@ def check_issuer_of_answer(
         SignInFailed: issuer_mismatch.
     Source: RFC 9207, section 2.4: compared character by character; it may only be missing if it was not announced.
     """
-    told = params.get("iss")
-    if told is None and not advertised:
+    issuer = params.get("iss")
+    if issuer is None and not advertised:
         return
-    if told != attempt.issuer:
+    if issuer != attempt.issuer:
         raise SignInFailed(Reason.ISSUER_MISMATCH)
 
 

@@ -56,8 +56,8 @@ async def obtain(holder: Holder) -> bool:
         _forget_old_failures()
         _failed_at[holder] = time.monotonic()
         reason = error.reason if isinstance(error, SignInFailed) else Reason.UNREACHABLE
-        told = {"server": str(holder.server_id), "reason": reason.value}
-        logger.info("no_token_as_client", extra=told)
+        facts = {"server": str(holder.server_id), "reason": reason.value}
+        logger.info("no_token_as_client", extra=facts)
         return reason not in _FOR_NOW
     _failed_at.pop(holder, None)
     return True

@@ -190,13 +190,13 @@ def _assertion(workspace_id: UUID, identity: Identity, issuer: IssuerMetadata) -
 
 
 def _read(answer: IssuerResponse, workspace_id: UUID) -> TokenResponse:
-    told = _error_of(answer.body)
+    code = _error_of(answer.body)
     # A proxy's page, an overload: only the issuer's own word ends anything. Some say it with status 200.
-    if answer.status >= 500 or answer.status == 429 or told in _PASSING_ERRORS:
+    if answer.status >= 500 or answer.status == 429 or code in _PASSING_ERRORS:
         raise SignInFailed(Reason.ISSUER_FAILED)
-    if told in _CLIENT_ERRORS:
+    if code in _CLIENT_ERRORS:
         raise SignInFailed(Reason.CLIENT_REFUSED)
-    if told:
+    if code:
         raise SignInFailed(Reason.TOKEN_REFUSED)
     if answer.status != 200:
         raise SignInFailed(Reason.ISSUER_FAILED)

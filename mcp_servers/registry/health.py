@@ -243,10 +243,10 @@ def _was_a_knock(server: McpServer, reading: HealthReading) -> bool:
 def _reason(server: McpServer, reading: HealthReading) -> str:
     if reading.error is None:
         return ""
-    told = reading.error.message
+    reason = reading.error.message
     if reading.details:
-        told += f"\n{redact_text(reading.details, workspace_id=server.workspace_id)[-2000:]}"
-    return told
+        reason += f"\n{redact_text(reading.details, workspace_id=server.workspace_id)[-2000:]}"
+    return reason
 
 
 def _tell(server: McpServer, actor: Actor | None) -> None:

@@ -96,12 +96,12 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
 
 def _unreadable(server: McpServer) -> SecretUnreadable:
     if server.hosted_by:
-        told = _(
+        message = _(
             "The key of the provider that hosts the server “%(server)s” can no longer be read, because the encryption"
             " key that protected it is gone. A workspace admin can enter the provider's key again."
         )
-        return SecretUnreadable(told % {"server": server.name})
-    told = (
+        return SecretUnreadable(message % {"server": server.name})
+    message = (
         _(
             "The credentials of your server “%(server)s” can no longer be read, because the encryption key that"
             " protected them is gone. Enter them again in the server's settings."
@@ -112,7 +112,7 @@ def _unreadable(server: McpServer) -> SecretUnreadable:
             " protected them is gone. A workspace admin can enter them again in the server's settings."
         )
     )
-    return SecretUnreadable(told % {"server": server.name})
+    return SecretUnreadable(message % {"server": server.name})
 
 
 def _grant_auth(

@@ -108,12 +108,12 @@ class InvitationAdmin(GivesRoles):
         mail_invitation(invitation=invitation, link=link, actor=actor_of(request))
         if not invitation.is_link_shown:
             return
-        told = _(
+        message = _(
             "No mail server is configured, so give %(email)s this link yourself. It is shown only now: %(link)s"
             " A new account that comes by it is marked “address not confirmed” until the mail to its address is"
             " answered."
         )
-        messages.warning(request, told % {"email": invitation.email, "link": link})
+        messages.warning(request, message % {"email": invitation.email, "link": link})
 
     @row_action(
         _("Send again"),

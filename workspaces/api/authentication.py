@@ -92,10 +92,10 @@ class CookieAuthentication(SessionAuthentication):
         try:
             super().enforce_csrf(request)
         except RestPermissionDenied as error:
-            told = _(
+            message = _(
                 "Send the session's CSRF token in the header X-CSRFToken, or use an API token."
             )
-            raise RestPermissionDenied(f"{error.detail} {told}") from error
+            raise RestPermissionDenied(f"{error.detail} {message}") from error
 
     def authenticate_header(self, request: Request) -> str:
         """Makes failures 401 instead of 403."""

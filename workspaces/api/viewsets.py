@@ -201,14 +201,14 @@ def _unknown_in(reader: Any, sent: Any, shown: Any) -> dict[Any, Any]:
     known = reader.fields
     given: Any = shown.fields if isinstance(shown, Serializer) else {}
     also: frozenset[str] = getattr(reader, "also_shown", frozenset())
-    told = _("There is no such field here. There are: %(names)s.") % {
+    error = _("There is no such field here. There are: %(names)s.") % {
         "names": ", ".join(list(known)[:_MOST_NAMED])
     }
     faults: dict[Any, Any] = {}
     for name, value in sent.items():
         if name not in known:
             if name not in given and name not in also:
-                faults[str(name)[:100]] = [told]
+                faults[str(name)[:100]] = [error]
         elif not known[name].read_only:
             inner_faults = _unknown_in(known[name], value, given.get(name))
             if inner_faults:

@@ -45,8 +45,8 @@ class AccountAdapter(DefaultAccountAdapter):
             raise ValidationError(_("Please use the address the invitation was sent to."))
         link = join_link_of(request) if request and _is_signup(request) else None
         if invitation is None and link is not None and not is_for(link, email):
-            told = _("This link is for addresses at %(domain)s.")
-            raise ValidationError(told % {"domain": link.email_domain})
+            message = _("This link is for addresses at %(domain)s.")
+            raise ValidationError(message % {"domain": link.email_domain})
         return email
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
@@ -113,9 +113,9 @@ class AccountAdapter(DefaultAccountAdapter):
     def render_mail(
         self, template_prefix: str, email: Any, context: Any, headers: Any = None
     ) -> EmailMultiAlternatives:
-        told = {**context, "home": public_url("/")}
+        all_values = {**context, "home": public_url("/")}
         with written_for(context.get("reader")):
-            plain = super().render_mail(template_prefix, email, told, headers)
+            plain = super().render_mail(template_prefix, email, all_values, headers)
         return compose(
             subject=plain.subject,
             text=str(plain.body),
@@ -130,8 +130,8 @@ class AccountAdapter(DefaultAccountAdapter):
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        told = {**(context or {}), "reader": user}
-        super().send_notification_mail(template_prefix, user, told, email)
+        all_values = {**(context or {}), "reader": user}
+        super().send_notification_mail(template_prefix, user, all_values, email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         # Outside of any transaction; a mail server that is away looks the same for taken and free addresses.

@@ -88,14 +88,14 @@ def cut_search(request: HttpRequest) -> str:
     """That not all of a search was looked for; empty: it was."""
     if len(request.GET.get(SEARCH_VAR, "")) <= LONGEST_SEARCH:
         return ""
-    told = _("Only the first %(most)s characters of the search were looked for.")
-    return told % {"most": LONGEST_SEARCH}
+    message = _("Only the first %(most)s characters of the search were looked for.")
+    return message % {"most": LONGEST_SEARCH}
 
 
 def no_page(page: str) -> str:
     """That there is no such page."""
-    told = _("There is no page “%(page)s”. This is the first one.")
-    return told % {"page": page[:_LONGEST_SHOWN]}
+    message = _("There is no page “%(page)s”. This is the first one.")
+    return message % {"page": page[:_LONGEST_SHOWN]}
 
 
 def _sorts(order: str, listed: ChangeList) -> bool:

@@ -231,11 +231,11 @@ def answer_form(
                 query=query_for(shown, request, request.GET.urlencode()),
                 is_shared=form.is_shared,
             )
-            told, where = _("The view “%(name)s” is saved."), url_of(view, request.path)
+            message, where = _("The view “%(name)s” is saved."), url_of(view, request.path)
         elif verb == "delete":
             view = _named(given, views)
             delete_list_view(view=view, actor=actor)
-            told = _("The view “%(name)s” is deleted. The list shows the same rows as before.")
+            message = _("The view “%(name)s” is deleted. The list shows the same rows as before.")
             where = f"{request.path}?{_saved_part_of(request)}"
         else:
             view = _named(given, views)
@@ -245,7 +245,7 @@ def answer_form(
                 else {"query": query_for(shown, request, request.GET.urlencode())}
             )
             view = change_list_view(view=view, actor=actor, seen=given.get("seen", ""), **changes)
-            told, where = _("The view “%(name)s” is saved."), url_of(view, request.path)
+            message, where = _("The view “%(name)s” is saved."), url_of(view, request.path)
             if verb == "edit" and views.is_changed:
                 query = urlencode({VIEW_VAR: view.pk})
                 where = f"{request.path}?{_saved_part_of(request)}&{query}"
@@ -255,7 +255,7 @@ def answer_form(
     except DomainError as error:
         form.faults = {"form": [error.message]}
         return form
-    messages.success(request, told % {"name": view.name})
+    messages.success(request, message % {"name": view.name})
     return HttpResponseRedirect(where)
 
 

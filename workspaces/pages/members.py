@@ -123,18 +123,18 @@ def change_member(
                 is_auditor="is_auditor" in request.POST,
                 actor=actor,
             )
-            told = _("Saved.")
+            message = _("Saved.")
         elif verb == "suspend":
             reason = request.POST.get("reason", "").replace("\x00", "")
             suspend_member(membership=membership, reason=reason, actor=actor)
-            told = _("%(name)s is suspended. Nothing of theirs was deleted.")
+            message = _("%(name)s is suspended. Nothing of theirs was deleted.")
         elif verb == "resume":
             resume_member(membership=membership, actor=actor)
-            told = _("%(name)s may enter again.")
+            message = _("%(name)s may enter again.")
         elif verb == "make-owner":
             typed = request.POST.get("confirmation", "").replace("\x00", "")
             transfer_ownership(to=membership, typed=typed, actor=actor)
-            told = _("%(name)s owns the workspace now. You are an administrator.")
+            message = _("%(name)s owns the workspace now. You are an administrator.")
         elif verb == "sign-out":
             chosen = request.POST.get("session")
             number = end_sessions(
@@ -142,7 +142,7 @@ def change_member(
                 session_ids=[id_of(chosen)] if chosen else None,
                 actor=actor,
             )
-            told = (
+            message = (
                 _("%(name)s is signed out.") if number else _("There was nothing to sign out of.")
             )
         elif verb == "remove":
@@ -156,7 +156,7 @@ def change_member(
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, told % {"name": person})
+        messages.success(request, message % {"name": person})
     return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
 
 
@@ -211,8 +211,10 @@ def _check_seen(request: WorkspaceRequest, membership: Membership) -> None:
     """Refuse to replace what somebody else has changed since the page was opened."""
     seen = request.POST.get("seen", "")
     if seen and seen != rights_of(membership):
-        told = _("Somebody else changed this while you had the form open. Look, then save again.")
-        raise InvalidInput(fields={"role": [told]})
+        message = _(
+            "Somebody else changed this while you had the form open. Look, then save again."
+        )
+        raise InvalidInput(fields={"role": [message]})
 
 
 def _show(

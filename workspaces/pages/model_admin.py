@@ -120,8 +120,8 @@ class TrackedModelAdmin(ModelAdmin):
                 response.status_code = 422
             return response
         if views.is_gone:
-            told = _("The saved view in this address does not exist any more, or is not shared.")
-            messages.warning(request, told)
+            message = _("The saved view in this address does not exist any more, or is not shared.")
+            messages.warning(request, message)
         return self._list(request, {**(extra_context or {}), "saved_views": views})
 
     def _list(self, request: HttpRequest, extra_context: dict[str, Any] | None) -> Any:
@@ -146,11 +146,11 @@ class TrackedModelAdmin(ModelAdmin):
                 query = request.GET.copy()
                 del query[PAGE_VAR]
                 return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
-            told = _(
+            message = _(
                 "The address had a filter that does not exist, or a value that does not fit."
                 " All rows are shown."
             )
-            messages.warning(request, told)
+            messages.warning(request, message)
         return response
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:

@@ -199,12 +199,12 @@ def change_invitation(
             elif sent.link:
                 return _invite_page(request, workspace, links=[sent])
             else:
-                told = _("The invitation was mailed to %(email)s.")
-                messages.success(request, told % {"email": sent.invitation.email})
+                message = _("The invitation was mailed to %(email)s.")
+                messages.success(request, message % {"email": sent.invitation.email})
         elif verb == "revoke":
             revoke_invitation(invitation=invitation, actor=request.actor)
-            told = _("The invitation of %(email)s is revoked.")
-            messages.success(request, told % {"email": invitation.email})
+            message = _("The invitation of %(email)s is revoked.")
+            messages.success(request, message % {"email": invitation.email})
         else:
             raise Http404
     except DomainError as error:

@@ -103,14 +103,14 @@ def change_request(
         if verb in {"grant", "decline"}:
             note = request.POST.get("note", "").replace("\x00", "")
             decide_request(request=row, is_granted=verb == "grant", note=note, actor=request.actor)
-            told = _("%(name)s was told of your answer.") % {"name": row.requester.display_name}
+            message = _("%(name)s was told of your answer.") % {"name": row.requester.display_name}
         elif verb == "withdraw":
             withdraw_request(request=row, actor=request.actor)
-            told = _("Your request is withdrawn.")
+            message = _("Your request is withdrawn.")
         else:
             raise Http404
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, told)
+        messages.success(request, message)
     return redirect("workspaces:requests", workspace_slug=workspace_slug)

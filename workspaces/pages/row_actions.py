@@ -168,9 +168,11 @@ def _run(
 ) -> HttpResponse | None:
     rows = list(chosen[: action.most + 1])
     if len(rows) > action.most:
-        told = _("You chose %(count)s rows. Choose at most %(most)s at once. Nothing was changed.")
+        message = _(
+            "You chose %(count)s rows. Choose at most %(most)s at once. Nothing was changed."
+        )
         counts = {"count": whole(chosen.count()), "most": whole(action.most)}
-        messages.error(request, told % counts)
+        messages.error(request, message % counts)
         return None
     is_confirmed = action.question is None or _CONFIRMED in request.POST
     if rows and not is_confirmed:
@@ -250,19 +252,19 @@ class _Refusals:
         for why, names in reasons[:_MOST_REASONS]:
             messages.error(request, _("%(rows)s: %(why)s") % {"rows": _in_words(names), "why": why})
         if rest := sum(len(names) for _why, names in reasons[_MOST_REASONS:]):
-            told = ngettext(
+            message = ngettext(
                 "%(count)s more row was refused. Choose fewer rows to read why.",
                 "%(count)s more rows were refused. Choose fewer rows to read why.",
                 rest,
             )
-            messages.error(request, told % {"count": rest})
+            messages.error(request, message % {"count": rest})
 
 
 def _in_words(names: Sequence[str]) -> str:
-    told = ", ".join(names[:_MOST_NAMED])
+    shown = ", ".join(names[:_MOST_NAMED])
     if len(names) <= _MOST_NAMED:
-        return told
-    return _("%(rows)s and %(count)s more") % {"rows": told, "count": len(names) - _MOST_NAMED}
+        return shown
+    return _("%(rows)s and %(count)s more") % {"rows": shown, "count": len(names) - _MOST_NAMED}
 
 
 def _tell_missing(request: HttpRequest, found: int) -> None:
@@ -270,9 +272,9 @@ def _tell_missing(request: HttpRequest, found: int) -> None:
     missing = len(set(request.POST.getlist(ACTION_CHECKBOX_NAME))) - found
     if request.POST.get("select_across") == "1" or missing <= 0:
         return
-    told = ngettext(
+    message = ngettext(
         "%(count)s row that you chose is gone, or the list's filters no longer show it. Nothing happened to it.",
         "%(count)s rows that you chose are gone, or the list's filters no longer show them. Nothing happened to them.",
         missing,
     )
-    messages.warning(request, told % {"count": missing})
+    messages.warning(request, message % {"count": missing})

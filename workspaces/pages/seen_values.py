@@ -81,14 +81,14 @@ class NoticesOthers(forms.BaseForm):
         for name in theirs:
             if self._is_untouched(name, seen[name]):
                 self._show_theirs(name)
-                told = _(
+                error = _(
                     "Somebody else changed this while you had the form open. Their value is shown. Save again to keep it."
                 )
             else:
-                told = _(
+                error = _(
                     "Somebody else changed this to “%(value)s” while you had the form open. Save again to use your value."
                 ) % {"value": self._in_words(name)}
-            self.add_error(name, told)
+            self.add_error(name, error)
 
     def _stored(self, name: str) -> Any:
         field = self.fields[name]

@@ -203,12 +203,12 @@ def _sign_out(request: WorkspaceRequest) -> str:
             raise Http404
         current = request.session.session_key
         number = end_own_session(session_id=id_of(chosen), session_key=current, actor=actor)
-        told = _("There was nothing to sign out of.")
+        message = _("There was nothing to sign out of.")
     else:
         number = end_other_sessions(user=request.user, session=request.session, actor=actor)
-        told = _("Signed out everywhere else.")
+        message = _("Signed out everywhere else.")
     if not number:
-        return told
+        return message
     return ngettext(
         "Signed out of %(number)s other browser.",
         "Signed out of %(number)s other browsers.",

@@ -102,11 +102,11 @@ def ask(
     )
     if own.filter(kind=kind, name__iexact=name).exists():
         raise Conflict(_("You have asked for this already. It waits for an administrator."))
-    told = _("You have %(most)s requests waiting. Wait for an answer, or withdraw one.")
+    message = _("You have %(most)s requests waiting. Wait for an answer, or withdraw one.")
     take_room(
         own,
         most=MOST_OPEN,
-        refusal=Conflict(told % {"most": MOST_OPEN}),
+        refusal=Conflict(message % {"most": MOST_OPEN}),
         workspace_id=workspace.pk,
     )
     row = AccessRequest.objects.create(

@@ -95,11 +95,11 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
     """
     lines = text.splitlines()
     if len(text) > LONGEST:
-        told = _("This list has %(lines)s lines. Give at most %(most)s people at once.") % {
+        message = _("This list has %(lines)s lines. Give at most %(most)s people at once.") % {
             "lines": whole(len(lines)),
             "most": MOST,
         }
-        raise InvalidInput(fields={"people": [told]})
+        raise InvalidInput(fields={"people": [message]})
     comma = max(_SEPARATORS, key=text.count)
     found: list[Invitee] = []
     faults: dict[str, list[str]] = {}
@@ -110,8 +110,8 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
         # An open quotation mark is noticed at the end of the list; people look for the line that it is in.
         odd = (number for number, line in enumerate(lines, 1) if line.count('"') % 2)
         at = next(odd, reader.line_num)
-        told = _("A quotation mark is missing or out of place.")
-        raise InvalidInput(fields={f"line {at}": [told]}) from error
+        message = _("A quotation mark is missing or out of place.")
+        raise InvalidInput(fields={f"line {at}": [message]}) from error
     known = {one.value: one for one in Role}
     columns: _Columns | None = None
     for line, row in enumerate(rows, 1):
@@ -125,8 +125,8 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
         wanted = cells[1].lower() if len(cells) > 1 and cells[1] else role.value
         if len(cells) > 2 or wanted not in known:
             roles = ", ".join(known)
-            told = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
-            faults[f"line {line}"] = [told]
+            message = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
+            faults[f"line {line}"] = [message]
             continue
         found.append(Invitee(line=line, email=cells[0].lower(), role=known[wanted]))
     if faults:
@@ -160,11 +160,11 @@ def invite_many(
     if not people:
         raise InvalidInput(fields={"people": [_("Give at least one address.")]})
     if len(people) > MOST:
-        told = _("These are %(people)s people. Give at most %(most)s at once.") % {
+        message = _("These are %(people)s people. Give at most %(most)s at once.") % {
             "people": whole(len(people)),
             "most": MOST,
         }
-        raise InvalidInput(fields={"people": [told]})
+        raise InvalidInput(fields={"people": [message]})
     faults = _faults_of(workspace, people)
     if faults:
         raise InvalidInput(fields=faults)
@@ -226,19 +226,19 @@ def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, lis
     faults: dict[str, list[str]] = {}
     seen: dict[str, int] = {}
     for one in people:
-        told = ""
+        fault = ""
         try:
             validate_email(one.email)
         except ValidationError:
-            told = _("“%(email)s” is not an e-mail address.") % {"email": one.email[:100]}
+            fault = _("“%(email)s” is not an e-mail address.") % {"email": one.email[:100]}
         if one.email in members:
-            told = _("%(email)s is already a member.") % {"email": one.email}
+            fault = _("%(email)s is already a member.") % {"email": one.email}
         elif one.email in seen:
-            told = _("%(email)s is in line %(line)s already.") % {
+            fault = _("%(email)s is in line %(line)s already.") % {
                 "email": one.email,
                 "line": seen[one.email],
             }
         seen.setdefault(one.email, one.line)
-        if told:
-            faults[f"line {one.line}"] = [told]
+        if fault:
+            faults[f"line {one.line}"] = [fault]
     return faults

@@ -76,11 +76,11 @@ def make_join_link(
     if faults:
         raise InvalidInput(fields=faults)
     if is_public_mail(domain) and not lets_in_anybody:
-        told = _(
+        message = _(
             "Anybody can get an address at %(domain)s, so everybody who gets hold of this link could join. Use a domain"
             " that only your people have, or confirm that you mean it."
         )
-        raise PublicEmailDomain(fields={"email_domain": [told % {"domain": domain}]})
+        raise PublicEmailDomain(fields={"email_domain": [message % {"domain": domain}]})
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     link = JoinLink.objects.create(

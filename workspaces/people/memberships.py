@@ -31,10 +31,10 @@ from workspaces.people.tokens import end_token
 
 def person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
     """The workspace and the person whose earlier membership is over; None if this change ends or begins none."""
-    told = {"deleted": change.before, "created": change.after}.get(change.verb)
-    if told is None or change.workspace_id is None:
+    values = {"deleted": change.before, "created": change.after}.get(change.verb)
+    if values is None or change.workspace_id is None:
         return None
-    user_id = UUID(str(told["user"]))
+    user_id = UUID(str(values["user"]))
     # The platform's owner works in workspaces without being a member, so nothing of theirs was left behind.
     if change.verb == "created" and User.objects.filter(pk=user_id, is_superuser=True).exists():
         return None

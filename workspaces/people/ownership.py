@@ -49,10 +49,10 @@ def transfer_ownership(*, to: Membership, typed: str, actor: Actor) -> None:
     if to.role == Role.OWNER.value:
         raise Conflict(_("%(email)s is an owner already.") % {"email": to.user.email})
     if typed.strip() != workspace.name:
-        told = _("Type the name of the workspace, “%(name)s”, to confirm.") % {
+        message = _("Type the name of the workspace, “%(name)s”, to confirm.") % {
             "name": workspace.name
         }
-        raise InvalidInput(fields={"confirmation": [told]})
+        raise InvalidInput(fields={"confirmation": [message]})
     for membership, role in ((to, Role.OWNER), (own, Role.ADMIN)):
         with tracked_change(membership, actor=actor):
             membership.role = role.value

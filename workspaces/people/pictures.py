@@ -39,8 +39,8 @@ def keep_picture(*, user: User, content: bytes) -> User:
     try:
         small = _square(content)
     except UnshowablePicture as error:
-        told = _("This picture cannot be shown: %(why)s. Choose a PNG, JPEG, WebP or GIF file.")
-        raise InvalidInput(fields={"picture": [told % {"why": error}]}) from error
+        message = _("This picture cannot be shown: %(why)s. Choose a PNG, JPEG, WebP or GIF file.")
+        raise InvalidInput(fields={"picture": [message % {"why": error}]}) from error
     PersonPicture.objects.update_or_create(user=user, defaults={"content": small})
     return _note(user, hashlib.sha256(small).hexdigest()[:16])
 

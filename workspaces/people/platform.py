@@ -56,8 +56,8 @@ def suspend_workspace(*, workspace: Workspace, typed: str, actor: Actor) -> Work
     if not workspace.is_active:
         raise Conflict(_("%(name)s is suspended already.") % name)
     if typed.strip() != workspace.name:
-        told = _("Type the name of the workspace, “%(name)s”, to confirm.") % name
-        raise InvalidInput(fields={"confirmation": [told]})
+        message = _("Type the name of the workspace, “%(name)s”, to confirm.") % name
+        raise InvalidInput(fields={"confirmation": [message]})
     workspace.is_active = False
     return save_workspace(workspace=workspace, actor=actor)
 
@@ -109,8 +109,10 @@ def switch_account(*, account: User, is_active: bool, actor: Actor) -> User:
     """
     require_platform_owner(actor)
     if account.is_active == is_active:
-        told = _("%(email)s is active.") if is_active else _("%(email)s is switched off already.")
-        raise Conflict(told % {"email": account.email})
+        message = (
+            _("%(email)s is active.") if is_active else _("%(email)s is switched off already.")
+        )
+        raise Conflict(message % {"email": account.email})
     if account.pk == actor.user_id:
         raise Conflict(_("You cannot switch yourself off. Another owner of the platform can."))
     account.is_active = is_active

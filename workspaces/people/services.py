@@ -239,14 +239,16 @@ def _tell_of_rights(
     values = {"role": role, "before": before, "name": workspace.name, "person": actor.label}
     if role == before:
         title = _("Your rights in %(name)s have changed") % values
-        told = [_("%(person)s changed them.") % values]
+        sentences = [_("%(person)s changed them.") % values]
     else:
         title = _("You are %(role)s of %(name)s now") % values
-        told = [_("%(person)s changed your role from %(before)s to %(role)s.") % values]
+        sentences = [_("%(person)s changed your role from %(before)s to %(role)s.") % values]
     if membership.is_auditor and not could_audit:
-        told.append(_("You may now read arguments and results in the audit log, and export it."))
+        sentences.append(
+            _("You may now read arguments and results in the audit log, and export it.")
+        )
     elif could_audit and not membership.is_auditor:
-        told.append(
+        sentences.append(
             _("You may no longer read arguments and results in the audit log, or export it.")
         )
     if actor.user_id != membership.user_id:
@@ -255,7 +257,7 @@ def _tell_of_rights(
             user_ids=[membership.user_id],
             kind="role",
             title=title,
-            text=" ".join(told),
+            text=" ".join(sentences),
             url=reverse("chat:home", args=[workspace.slug]),
         )
     announce(
@@ -354,8 +356,8 @@ def hold_membership(membership: Membership) -> None:
     Raises:
         NotFound: the person is no member any more.
     """
-    told = ["role", "is_auditor", "suspended_at", "suspension_reason"]
-    hold(membership, fields=told)
+    fields = ["role", "is_auditor", "suspended_at", "suspension_reason"]
+    hold(membership, fields=fields)
     if membership.role == Role.OWNER.value:
         hold_workspace(membership.workspace_id)
 

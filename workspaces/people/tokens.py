@@ -112,10 +112,10 @@ def issue_token(
     if not now < expires_at <= now + LONGEST_LIFE:
         fields["expires_at"] = [_("Choose a moment within the next year.")]
     elif expires_at > now + LONGEST_PLATFORM_LIFE and not PLATFORM_SCOPES.keys().isdisjoint(scopes):
-        told = _(
+        message = _(
             "A token for the whole installation ends within %(days)s days. Choose a shorter time."
         )
-        fields["expires_at"] = [told % {"days": LONGEST_PLATFORM_LIFE.days}]
+        fields["expires_at"] = [message % {"days": LONGEST_PLATFORM_LIFE.days}]
     if not name.strip():
         fields["name"] = [_("Give the token a name.")]
     if fields:

@@ -255,10 +255,10 @@ def arguments_for_people(call: ToolCall) -> dict[str, Any] | None:
     effective = dict(call.arguments.get("arguments") or {})
     if is_sending(call):
         pinned = call.artifact or {"name": str(call.arguments.get("artifact"))}
-        told = {
+        file_facts = {
             key: pinned[key] for key in ("name", "version", "content_type", "size") if key in pinned
         }
-        effective[str(call.arguments.get("argument"))] = {"file": told}
+        effective[str(call.arguments.get("argument"))] = {"file": file_facts}
     elif call.arguments.get("resource") is not None:
         effective = {"uri": call.arguments["resource"]}
     return effective

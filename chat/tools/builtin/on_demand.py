@@ -105,11 +105,11 @@ def list_servers(tools: Sequence[OfferedTool]) -> str:
     found: dict[str, list[str]] = {}
     for tool in tools:
         found.setdefault(labels[tool.server_id], []).append(tool.tool_name)
-    told = [
+    servers = [
         {"server": server, "tools": len(names), "for_example": names[:_MOST_SAMPLES]}
         for server, names in sorted(found.items())
     ]
-    return _written({"servers": told})
+    return _written({"servers": servers})
 
 
 def list_tools(
@@ -129,20 +129,20 @@ def list_tools(
             f"No tool fits {query[:200]!r}. Try other words, or list a server's tools without any."
         )
     room = MOST_SCHEMA_CHARACTERS
-    told: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for tool in fitting[:MOST_LISTED]:
         schema = json.dumps(tool.input_schema, ensure_ascii=False)
         one: dict[str, Any] = {"server": labels[tool.server_id], "tool": tool.tool_name}
         words = strip_hidden(tool.description or tool.title)
         if len(schema) <= room:
             room -= len(schema)
-            told.append(
+            listed.append(
                 {**one, "description": words[:_MOST_DESCRIPTION], "arguments": tool.input_schema}
             )
         else:
-            told.append({**one, "description": words[:_MOST_BRIEF]})
-    answer: dict[str, Any] = {"tools": told}
-    if any("arguments" not in one for one in told):
+            listed.append({**one, "description": words[:_MOST_BRIEF]})
+    answer: dict[str, Any] = {"tools": listed}
+    if any("arguments" not in one for one in listed):
         answer["note"] = "Search for a tool by its name to see its arguments."
     if len(fitting) > MOST_LISTED:
         answer["more"] = len(fitting) - MOST_LISTED

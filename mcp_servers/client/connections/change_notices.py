@@ -43,8 +43,13 @@ class ChangeNotices:
             subject = ("resource", server, uri)
             self.tell(subject, "resource_updated", spec.workspace_id, server, uri)
         elif isinstance(message, mcp_types.ElicitCompleteNotification):
-            told = message.params.elicitation_id
-            self.tell(("elicited", server, told), "elicitation_completed", server, told)
+            elicitation_id = message.params.elicitation_id
+            self.tell(
+                ("elicited", server, elicitation_id),
+                "elicitation_completed",
+                server,
+                elicitation_id,
+            )
 
     def tell(self, subject: Hashable, hook: str, *facts: Any) -> None:
         """Call a hook, by its name, now or as soon as a second has passed since it was last called about this subject."""

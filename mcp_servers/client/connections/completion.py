@@ -62,9 +62,9 @@ async def complete(
         result = await session.send_request(
             mcp_types.CompleteRequest(params=params), mcp_types.CompleteResult
         )
-        told = result.completion.values[:MAX_VALUES]
+        values = result.completion.values[:MAX_VALUES]
         return [
-            redact_known(text, workspace_id=spec.workspace_id)[:MAX_VALUE_LENGTH] for text in told
+            redact_known(text, workspace_id=spec.workspace_id)[:MAX_VALUE_LENGTH] for text in values
         ]
 
     limits = CallLimits(seconds=seconds, hard_seconds=seconds)

@@ -122,8 +122,8 @@ class RpcError(McpServersError):
 
     def without_secrets(self, workspace_id: UUID) -> RpcError:
         """The same with the server's words masked."""
-        told = redact_known(self.message, workspace_id=workspace_id)
-        return RpcError(told, rpc_code=self.rpc_code, data=self.data)
+        masked = redact_known(self.message, workspace_id=workspace_id)
+        return RpcError(masked, rpc_code=self.rpc_code, data=self.data)
 
 
 def leaf_of(error: BaseException) -> BaseException:
@@ -167,7 +167,7 @@ def _advice_to_reach(port: int, why: object) -> str:
     if why == Unreachable.NO_NAME:
         return _("The name of its host could not be looked up. Check how the URL is spelled.")
     if why == Unreachable.NOBODY_LISTENS:
-        told = _(
+        message = _(
             "Nothing answers on its port %(port)s. Check the port, and whether the server runs."
         )
     elif why == Unreachable.CERTIFICATE:
@@ -175,16 +175,16 @@ def _advice_to_reach(port: int, why: object) -> str:
             "Its certificate is not valid: it is not trusted here, has expired, or belongs to another name."
         )
     elif why == Unreachable.NO_TLS:
-        told = _(
+        message = _(
             "There is no encrypted connection on its port %(port)s. Check the port, and how the URL begins."
         )
     elif why == Unreachable.TLS_UNANSWERED:
-        told = _(
+        message = _(
             "Its port %(port)s takes connections, but does not answer encrypted ones. Check the port, and how the URL begins."
         )
     else:
         return ""
-    return told % {"port": port}
+    return message % {"port": port}
 
 
 def too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
@@ -310,8 +310,8 @@ def _data_of(error: mcp.MCPError) -> dict[str, Any]:
 
 
 def _challenge_of(error: mcp.MCPError) -> str:
-    told = _data_of(error).get("www_authenticate")
-    return told if isinstance(told, str) else ""
+    challenge = _data_of(error).get("www_authenticate")
+    return challenge if isinstance(challenge, str) else ""
 
 
 def _kind_of(error: mcp.MCPError) -> str | None:

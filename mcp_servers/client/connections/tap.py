@@ -253,8 +253,12 @@ def _payload(message: object) -> dict[str, Any]:
         return {"method": message.method, "params": message.params}
     if isinstance(message, mcp_types.JSONRPCError):
         error = message.error
-        told = {"code": error.code, "message": error.message, "data": without_mark(error.data)}
-        return {"id": message.id, "error": told}
+        wire_error = {
+            "code": error.code,
+            "message": error.message,
+            "data": without_mark(error.data),
+        }
+        return {"id": message.id, "error": wire_error}
     assert isinstance(message, mcp_types.JSONRPCResponse)
     return {"id": message.id, "result": message.result}
 

@@ -257,8 +257,8 @@ def _words_of(note: _Note) -> str:
     params = payload.get("params")
     if note.method == "notifications/message" and isinstance(params, dict):
         data = params.get("data")
-        told = data if isinstance(data, str) else json.dumps(cut({"data": data})[0]["data"])[:2000]
-        return f"{params.get('level', '')}: {told}"
+        text = data if isinstance(data, str) else json.dumps(cut({"data": data})[0]["data"])[:2000]
+        return f"{params.get('level', '')}: {text}"
     return ""
 
 

@@ -101,8 +101,8 @@ def remote_choices() -> list[tuple[str, str]]:
     for one in _chosen():
         if one.schemes:
             words = {"label": one.label, "about": one.about}
-            told = gettext("%(label)s: %(about)s") % words if one.about else str(one.label)
-            found.append((one.name, told))
+            label = gettext("%(label)s: %(about)s") % words if one.about else str(one.label)
+            found.append((one.name, label))
     return found
 
 

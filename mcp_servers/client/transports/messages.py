@@ -33,17 +33,17 @@ def read_message(text: str | bytes) -> mcp.shared.message.SessionMessage | Value
         check_parts(text)
     except ResponseTooLarge as error:
         data = fault_data("too_large")
-        told = mcp_types.ErrorData(
+        wire_error = mcp_types.ErrorData(
             code=GUARD_ERROR_CODE, message="The answer is too large.", data=data
         )
-        return _answer_for(_first_id(text), told) or ValueError(str(error))
+        return _answer_for(_first_id(text), wire_error) or ValueError(str(error))
     try:
         return mcp.shared.message.SessionMessage(
             mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
         )
     except ValueError as error:
-        told = mcp_types.ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")
-        return _answer_for(_answered_id(text), told) or error
+        wire_error = mcp_types.ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")
+        return _answer_for(_answered_id(text), wire_error) or error
 
 
 def write_message(item: mcp.shared.message.SessionMessage) -> str:
@@ -64,12 +64,12 @@ def is_recorded(content: bytes) -> bool:
 
 
 def _answer_for(
-    number: int | str | None, told: mcp_types.ErrorData
+    number: int | str | None, error: mcp_types.ErrorData
 ) -> mcp.shared.message.SessionMessage | None:
     if number is None:
         return None
     return mcp.shared.message.SessionMessage(
-        mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=told)
+        mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=error)
     )
 
 

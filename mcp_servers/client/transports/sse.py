@@ -103,9 +103,9 @@ async def _post_url(events: AsyncIterator[httpx2.ServerSentEvent], endpoint: End
     raise failed("not_mcp")
 
 
-def _checked(told: str, endpoint: Endpoint) -> str:
+def _checked(address: str, endpoint: Endpoint) -> str:
     try:
-        named = parse_endpoint(urljoin(str(endpoint), told.strip()))
+        named = parse_endpoint(urljoin(str(endpoint), address.strip()))
     except (InvalidEndpoint, ValueError):
         raise failed("foreign_endpoint") from None
     if named.origin != endpoint.origin:

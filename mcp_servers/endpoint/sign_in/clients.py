@@ -161,21 +161,21 @@ def forget_unused() -> int:
 def _read(client_id: str, body: bytes) -> tuple[str, list[str]]:
     """The name and the addresses in a document."""
     try:
-        told = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(_("The client's document cannot be read.")) from error
-    if not isinstance(told, Mapping) or told.get("client_id") != client_id:
+    if not isinstance(document, Mapping) or document.get("client_id") != client_id:
         raise InvalidInput(_("The client's document describes another client."))
     # Source: OAuth Client ID Metadata Document, section 4.1: no secret that two parties would share.
-    if "client_secret" in told or told.get("token_endpoint_auth_method", "none") != "none":
+    if "client_secret" in document or document.get("token_endpoint_auth_method", "none") != "none":
         raise InvalidInput(
             _("The client wants to prove itself in a way that Trellis does not know.")
         )
-    addresses = told.get("redirect_uris")
+    addresses = document.get("redirect_uris")
     if not isinstance(addresses, list):
         raise InvalidInput(_("The client's document names no address to return to."))
     checked = _checked(addresses)
-    name = told.get("client_name")
+    name = document.get("client_name")
     return shown_name(name if isinstance(name, str) else "", checked), checked
 
 

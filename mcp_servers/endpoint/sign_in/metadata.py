@@ -90,10 +90,12 @@ def describe_server(request: HttpRequest) -> OAuthMetadata:
     )
 
 
-def as_json(told: OAuthMetadata | ProtectedResourceMetadata, origin: str) -> dict[str, object]:
+def as_json(
+    description: OAuthMetadata | ProtectedResourceMetadata, origin: str
+) -> dict[str, object]:
     """The text of a description. An issuer is compared character by character, so it keeps its form."""
-    given = told.model_dump(mode="json", exclude_none=True)
-    if isinstance(told, OAuthMetadata):
+    given = description.model_dump(mode="json", exclude_none=True)
+    if isinstance(description, OAuthMetadata):
         given["issuer"] = origin
     else:
         given["authorization_servers"] = [origin]

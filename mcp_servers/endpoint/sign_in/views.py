@@ -38,15 +38,15 @@ KEPT: Final = "public, max-age=3600"
 @require_safe
 def describe_endpoint(request: WorkspaceRequest, name: str) -> HttpResponse:
     """Where people sign in for a workspace's endpoint."""
-    told = metadata.describe_endpoint(request, name)
-    return _described(metadata.as_json(told, metadata.origin_of(request)))
+    description = metadata.describe_endpoint(request, name)
+    return _described(metadata.as_json(description, metadata.origin_of(request)))
 
 
 @require_safe
 def describe_server(request: WorkspaceRequest) -> HttpResponse:
     """What is possible here."""
-    told = metadata.describe_server(request)
-    return _described(metadata.as_json(told, metadata.origin_of(request)))
+    description = metadata.describe_server(request)
+    return _described(metadata.as_json(description, metadata.origin_of(request)))
 
 
 @csrf_exempt
@@ -56,17 +56,17 @@ def register(request: WorkspaceRequest) -> HttpResponse:
     if (refused := _counted(request, "register", MOST_REGISTRATIONS)) is not None:
         return refused
     try:
-        told = json.loads(request.body) if len(request.body) <= MOST_BYTES else None
+        document = json.loads(request.body) if len(request.body) <= MOST_BYTES else None
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        document = None
+    if not isinstance(document, dict):
         return _refused("invalid_client_metadata", "Send a JSON object of at most 16 KiB.")
-    addresses = told.get("redirect_uris")
+    addresses = document.get("redirect_uris")
     provider = _provider(request)
     provider.redirect_uris = addresses if isinstance(addresses, list) else ()
     options = ClientRegistrationOptions(enabled=True, valid_scopes=list(scopes.SCOPES))
     handler: Any = RegistrationHandler(provider, options)  # type: ignore[arg-type]  # its client is ours
-    return _handled(handle_json(handler.handle, json.dumps(_as_we_take_it(told)).encode()))
+    return _handled(handle_json(handler.handle, json.dumps(_as_we_take_it(document)).encode()))
 
 
 @csrf_exempt
@@ -98,19 +98,19 @@ def _form(request: WorkspaceRequest, made: Callable[[Any], Handler]) -> HttpResp
     return _handled(handle_form(made(provider), params))
 
 
-def _as_we_take_it(told: Mapping[str, Any]) -> dict[str, Any]:
+def _as_we_take_it(document: Mapping[str, Any]) -> dict[str, Any]:
     """What a client registers, as far as it matters. All clients are public: a secret on a laptop is none.
 
     Source: RFC 7591, section 3.2.1: a server may put other values in the place of those that it was sent.
     """
-    kept = {name: told[name] for name in ("redirect_uris", "client_name") if name in told}
+    kept = {name: document[name] for name in ("redirect_uris", "client_name") if name in document}
     return {
         **kept,
         "token_endpoint_auth_method": "none",
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "scope": scopes.ALL,
-        **({"client_uri": told["client_uri"]} if told.get("client_uri") else {}),
+        **({"client_uri": document["client_uri"]} if document.get("client_uri") else {}),
     }
 
 
@@ -136,8 +136,8 @@ def _counted(request: WorkspaceRequest, what: str, most: int) -> HttpResponse | 
     return None
 
 
-def _refused(error: str, told: str, *, status: int = 400) -> HttpResponse:
-    response = JsonResponse({"error": error, "error_description": told}, status=status)
+def _refused(error: str, description: str, *, status: int = 400) -> HttpResponse:
+    response = JsonResponse({"error": error, "error_description": description}, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -148,7 +148,7 @@ def _handled(answer: Any) -> HttpResponse:
     return response
 
 
-def _described(told: Mapping[str, object]) -> HttpResponse:
-    response = JsonResponse(dict(told))
+def _described(description: Mapping[str, object]) -> HttpResponse:
+    response = JsonResponse(dict(description))
     response["Cache-Control"] = KEPT
     return response

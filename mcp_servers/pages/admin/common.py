@@ -42,7 +42,7 @@ def tool_state(tool: McpTool) -> str:
 def tell_report(request: HttpRequest, server: McpServer, report: ConnectionReport) -> None:
     """Say on the page what came of a look."""
     if report.ok:
-        told = _(
+        message = _(
             "%(name)s: connected in %(latency)s ms, protocol %(protocol)s, %(tools)s tools."
         ) % {
             "name": server.name,
@@ -50,7 +50,7 @@ def tell_report(request: HttpRequest, server: McpServer, report: ConnectionRepor
             "protocol": report.protocol_revision,
             "tools": report.tool_count,
         }
-        messages.success(request, f"{told} {report.message}".strip())
+        messages.success(request, f"{message} {report.message}".strip())
     else:
         messages.error(
             request, _("%(name)s: %(message)s") % {"name": server.name, "message": report.message}

@@ -53,10 +53,10 @@ class StdioProgramAdmin(PlatformModelAdmin):
         with telling(request):
             services.save_program(program=obj, actor=actor_of(request))
             if not version_pins.is_there(obj.command):
-                told = _(
+                message = _(
                     "There is no program at %(path)s on this machine. Servers that run it cannot start here."
                 )
-                messages.warning(request, told % {"path": obj.command})
+                messages.warning(request, message % {"path": obj.command})
 
     def delete_model(self, request: HttpRequest, obj: StdioProgram) -> None:
         with telling(request):

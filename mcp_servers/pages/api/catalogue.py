@@ -142,8 +142,11 @@ class CatalogueViewSet(WorkspaceViewSet):
                 secret=values.get("secret", ""),
                 where=where_used(values),
             )
-        told = {"server_id": done.server.pk if done.server is not None else None, "url": done.url}
-        return Response(InstallingOutput(told).data, status=201)
+        done_in_json = {
+            "server_id": done.server.pk if done.server is not None else None,
+            "url": done.url,
+        }
+        return Response(InstallingOutput(done_in_json).data, status=201)
 
     @extend_schema(request=CatalogueUninstallInput, responses={204: None})
     @action(detail=False, methods=["post"])

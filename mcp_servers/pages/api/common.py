@@ -29,11 +29,11 @@ class StrictSerializer(serializers.Serializer[Any]):
             if unknown & _PROGRAM_WORDS:
                 raise PermissionDenied(_("Pick a program from the platform's catalogue."))
             if unknown:
-                told = _("There is no such field here. There are: %(names)s.") % {
+                error = _("There is no such field here. There are: %(names)s.") % {
                     "names": ", ".join(self.fields)
                 }
                 raise serializers.ValidationError(
-                    {name[:100]: [told] for name in unknown}, "unknown_field"
+                    {name[:100]: [error] for name in unknown}, "unknown_field"
                 )
         return super().to_internal_value(data)
 

@@ -222,12 +222,12 @@ def _grouped(
     rows: McpServerQuerySet, tools: McpToolQuerySet, user: User
 ) -> dict[UUID, ServerGroup]:
     """The group of every server, in the order of the page; few statements, however many there are."""
-    told = _told_by_sign_ins(rows, user)
+    statuses = _told_by_sign_ins(rows, user)
     found = rows.order_by("name", "pk").values_list(
         "pk", "is_active", "is_blocked", "state__status", Exists(tools.held())
     )
     groups = {
-        pk: _group(told.get(pk, status), is_on=is_active and not is_blocked, is_held=is_held)
+        pk: _group(statuses.get(pk, status), is_on=is_active and not is_blocked, is_held=is_held)
         for pk, is_active, is_blocked, status, is_held in found
     }
     order = list(ServerGroup)

@@ -344,8 +344,10 @@ def _protocol(server: McpServer) -> str:
     revision = server.state.protocol_revision
     if not revision:
         return ""
-    told = _("%(revision)s, stateless") if revision >= _NEWEST else _("%(revision)s, with sessions")
-    return told % {"revision": revision}
+    pattern = (
+        _("%(revision)s, stateless") if revision >= _NEWEST else _("%(revision)s, with sessions")
+    )
+    return pattern % {"revision": revision}
 
 
 def _in_flight(connections: list[ConnectionStatus]) -> int:

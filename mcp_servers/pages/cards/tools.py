@@ -136,7 +136,7 @@ def offer_of(row: McpResource | McpPrompt) -> OfferRow:
             _("%(name)s (required)") % argument if argument["required"] else argument["name"]
             for argument in row.arguments
         ]
-        told = _("Takes %(names)s") % {"names": ", ".join(names)} if names else _("Takes nothing")
+        text = _("Takes %(names)s") % {"names": ", ".join(names)} if names else _("Takes nothing")
         return OfferRow(
             id=row.pk,
             kind="prompt",
@@ -144,7 +144,7 @@ def offer_of(row: McpResource | McpPrompt) -> OfferRow:
             title=show_hidden(row.title),
             address="",
             description=show_hidden(row.description),
-            facts=show_hidden(told),
+            facts=show_hidden(text),
             is_enabled=row.is_enabled,
             is_watched=False,
         )

@@ -98,11 +98,11 @@ def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         else:
             require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
         if not form.is_valid():
-            told = "; ".join(
+            reasons = "; ".join(
                 f"{form.fields[name].label or name}: {texts[0]}"
                 for name, texts in form.errors.items()
             )
-            raise InvalidInput(told)
+            raise InvalidInput(reasons)
         report = _try(request, workspace, form)
     except PermissionDenied:
         raise

@@ -102,8 +102,8 @@ def call_rule(
             else:
                 rule = change_call_rule(rule=rule, draft=form.draft(), actor=request.actor)
         except InvalidInput as error:
-            for name, told in error.fields.items():
-                for one in told:
+            for name, texts in error.fields.items():
+                for one in texts:
                     form.add_error(name if name in form.fields else None, one)
         else:
             _tell_saved(request, rule)
@@ -122,11 +122,11 @@ def call_rule(
 
 def _tell_saved(request: WorkspaceRequest, rule: CallRule) -> None:
     if rules_without_tools(workspace_id=rule.workspace_id, rules=[rule]):
-        told = _(
+        message = _(
             "Saved, but no tool here has these names, so the rule decides about no call yet. Check the names of"
             " servers and tools."
         )
-        messages.warning(request, told)
+        messages.warning(request, message)
     else:
         messages.success(request, _("Saved. The rule holds from the next call on."))
 

@@ -52,12 +52,12 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
                     actor=request.actor,
                 )
                 count = len(added)
-                told = ngettext(
+                message = ngettext(
                     "%(count)s server added, switched off.",
                     "%(count)s servers added, switched off.",
                     count,
                 ) % {"count": count}
-                messages.success(request, told)
+                messages.success(request, message)
                 return redirect(servers_url(request))
             context["planned"] = lists.preview_import(
                 workspace_id=workspace.pk, text=text, actor=request.actor
@@ -81,9 +81,9 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
 def export_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The workspace's servers as a file, without secrets."""
     workspace = workspace_of(request)
-    told = lists.export_servers(workspace_id=workspace.pk, actor=request.actor)
+    listing = lists.export_servers(workspace_id=workspace.pk, actor=request.actor)
     response = HttpResponse(
-        json.dumps(told, indent=2, ensure_ascii=False), content_type="application/json"
+        json.dumps(listing, indent=2, ensure_ascii=False), content_type="application/json"
     )
     response["Content-Disposition"] = f'attachment; filename="mcp-servers-{workspace_slug}.json"'
     return response

@@ -113,10 +113,10 @@ def review(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> H
         except Conflict as error:
             problem = error.message
         else:
-            told = ngettext(
+            message = ngettext(
                 "%(count)s tool accepted.", "%(count)s tools accepted.", len(accepted)
             ) % {"count": len(accepted)}
-            messages.success(request, told)
+            messages.success(request, message)
             return redirect(request.path)
     tools = McpTool.objects.for_workspace(workspace_of(request)).offered().held()
     held = [

@@ -120,7 +120,7 @@ def refuse_approval(
         AuditUnavailable: it could not be recorded.
     """
     require(approver, Permission.USE_CHAT, workspace_id=tool.workspace_id)
-    told = {"approver": approver.label, "requester": requester.label, "note": note[:1000]}
+    approval = {"approver": approver.label, "requester": requester.label, "note": note[:1000]}
     record(
         _draft(
             Action.APPROVAL_REFUSED,
@@ -128,7 +128,7 @@ def refuse_approval(
             tool=tool,
             arguments=arguments,
             actor=approver,
-            approval=told,
+            approval=approval,
             rule=rule,
         )
     )
@@ -139,7 +139,7 @@ def refuse_approval(
             tool=tool,
             arguments=arguments,
             actor=requester,
-            approval=told,
+            approval=approval,
             refused_by=RefusedBy.APPROVAL,
             rule="approval.refused",
         )

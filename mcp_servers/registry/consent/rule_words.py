@@ -58,8 +58,8 @@ def conditions_in_words(rule: CallRule) -> str:
         conditions = read_conditions(rule.conditions)
     except InvalidInput:
         return _("what is stored can be read again")
-    told = [_condition(one) for one in conditions]
-    return _(" and ").join(told)
+    parts = [_condition(one) for one in conditions]
+    return _(" and ").join(parts)
 
 
 def said_of(ruled: RuleDecision | None) -> str:
@@ -68,8 +68,8 @@ def said_of(ruled: RuleDecision | None) -> str:
 
 
 def _condition(one: Condition) -> str:
-    told = f"“{one.path}” {_(OPERATOR_WORDS[one.operator])}"
-    return f"{told} “{one.value}”" if one.value else told
+    condition = f"“{one.path}” {_(OPERATOR_WORDS[one.operator])}"
+    return f"{condition} “{one.value}”" if one.value else condition
 
 
 def _listed(names: object, *, every: str) -> str:
@@ -77,11 +77,11 @@ def _listed(names: object, *, every: str) -> str:
         return "?"
     if "*" in names:
         return every
-    told = ", ".join(str(one) for one in names[:_MOST_SHOWN])
+    shown = ", ".join(str(one) for one in names[:_MOST_SHOWN])
     left = len(names) - _MOST_SHOWN
-    return _("%(names)s and %(left)s more") % {"names": told, "left": left} if left > 0 else told
+    return _("%(names)s and %(left)s more") % {"names": shown, "left": left} if left > 0 else shown
 
 
 def _roles(roles: Sequence[str]) -> str:
-    told = [str(ROLE_WORDS[one]) for one in ROLE_WORDS if one in roles]
-    return _(" and ").join(told) if told else _("everybody")
+    roles_in_words = [str(ROLE_WORDS[one]) for one in ROLE_WORDS if one in roles]
+    return _(" and ").join(roles_in_words) if roles_in_words else _("everybody")

@@ -195,11 +195,11 @@ def _judge(
         row = known.get(server_id)
         if row is None or (row.owner_id is not None and row.owner_id != user_id):
             # Somebody else's looks like one that never was, also in its source.
-            told = ServerSource.CONVERSATION if source is ServerSource.PERSONAL else source
+            announced = ServerSource.CONVERSATION if source is ServerSource.PERSONAL else source
             yield EffectiveServer(
                 server_id=server_id,
                 server=None,
-                source=told,
+                source=announced,
                 is_usable=False,
                 code="unknown",
                 reason=_(_UNKNOWN),

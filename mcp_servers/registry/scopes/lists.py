@@ -254,27 +254,27 @@ def _exported(row: McpServer) -> dict[str, Any]:
         program = row.program
         values = {name: str(one) for name, one in without_secrets(row.parameters).items()}
         args = build_argv(program.command, program.args, values)[1:]
-        told: dict[str, Any] = {"command": program.command, "args": list(args)}
+        entry: dict[str, Any] = {"command": program.command, "args": list(args)}
         names = _names(row.env.reveal_json("names of an export") if row.env else {})
         if names:
-            told["env"] = {name: _placeholder(row.name, name) for name in names}
-        return told
-    told = {"type": transports.keyword_of(row.transport), "url": row.url.partition("?")[0]}
+            entry["env"] = {name: _placeholder(row.name, name) for name in names}
+        return entry
+    entry = {"type": transports.keyword_of(row.transport), "url": row.url.partition("?")[0]}
     if "?" in row.url:
-        told["url"] += "?" + _placeholder(row.name, "query")
+        entry["url"] += "?" + _placeholder(row.name, "query")
     headers = _names(row.headers.reveal_json("names of an export") if row.headers else {})
     if row.auth_config and row.auth_type not in OAUTH_TYPES:
         headers = [*headers, _auth_header(row)]
     if headers:
-        told["headers"] = {name: _placeholder(row.name, name) for name in headers}
+        entry["headers"] = {name: _placeholder(row.name, name) for name in headers}
     own: dict[str, str] = {}
     if row.protocol != Protocol.AUTO.value:
         own["protocol"] = row.protocol
     if row.auth_type == AuthType.OAUTH:
         own |= {"auth": "oauth", "accounts": row.account_use, "scope": row.oauth_scope}
     if own:
-        told["trellis"] = {name: value for name, value in own.items() if value}
-    return told
+        entry["trellis"] = {name: value for name, value in own.items() if value}
+    return entry
 
 
 def _auth_header(row: McpServer) -> str:

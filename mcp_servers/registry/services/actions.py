@@ -57,11 +57,11 @@ def set_action_rule(
             rule.effect = effect.value
             rule.save(update_fields=["effect", "updated_at"])
     else:
-        told = _("One server may have %(most)s rules on actions.")
+        message = _("One server may have %(most)s rules on actions.")
         take_room(
             rows,
             most=MAX_RULES,
-            refusal=Conflict(told % {"most": MAX_RULES}),
+            refusal=Conflict(message % {"most": MAX_RULES}),
             workspace_id=server.workspace_id,
         )
         rule = ActionRule.objects.create(

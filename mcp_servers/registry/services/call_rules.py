@@ -60,11 +60,11 @@ def create_call_rule(*, workspace: Workspace, draft: CallRuleDraft, actor: Actor
         InvalidInput: with each faulty field.
     """
     require(actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    told = _("A workspace has at most %(most)s call rules.") % {"most": MOST_RULES}
+    message = _("A workspace has at most %(most)s call rules.") % {"most": MOST_RULES}
     take_room(
         CallRule.objects.for_workspace(workspace.pk),
         most=MOST_RULES,
-        refusal=InvalidInput(fields={"name": [told]}),
+        refusal=InvalidInput(fields={"name": [message]}),
         workspace_id=workspace.pk,
     )
     row = CallRule(workspace_id=workspace.pk, **checked_values(draft))
@@ -177,7 +177,7 @@ def checked_values(draft: CallRuleDraft) -> dict[str, Any]:
         ]
         values["conditions"] = conditions_as_json(read_conditions(given))
     except InvalidInput as error:
-        faults.update({name: list(told) for name, told in error.fields.items()})
+        faults.update({name: list(texts) for name, texts in error.fields.items()})
     if faults:
         raise InvalidInput(fields=faults)
     return values

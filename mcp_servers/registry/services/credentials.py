@@ -45,8 +45,8 @@ def merge_secrets(stored: Any, given: Mapping[str, str], field: str) -> dict[str
         try:
             kept = stored.reveal_json("keeping credentials that were not changed")
         except SecretUnreadable as error:
-            told = _("What is stored can no longer be read. Enter every value again.")
-            raise InvalidInput(fields={field: [told]}) from error
+            message = _("What is stored can no longer be read. Enter every value again.")
+            raise InvalidInput(fields={field: [message]}) from error
     merged: dict[str, str] = {}
     for name, value in given.items():
         if len(name) + len(value) > _MAX_SECRET_LENGTH:

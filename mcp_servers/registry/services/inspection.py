@@ -235,8 +235,8 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
     try:
         runtime.run_sync(ask_challenge(server), LOOK_SECONDS)
     except (ConnectionFailed, TimeoutError) as error:
-        told = error if isinstance(error, ConnectionFailed) else None
-        failure = told or ConnectionFailed(_("The server did not answer in time."))
+        failure_found = error if isinstance(error, ConnectionFailed) else None
+        failure = failure_found or ConnectionFailed(_("The server did not answer in time."))
         health.note_reading(
             server, health.HealthReading(error=failure), actor=actor, is_asked_for=is_asked_for
         )
@@ -255,7 +255,7 @@ def _keep_facts(server: McpServer, facts: ServerFacts, viewer: UUID | None) -> N
     """Keep what a server says about itself, if that has changed."""
     state = server.state
     # What a server says to one person's account may be about that person.
-    told = facts.instructions if viewer is None else ""
+    instructions = facts.instructions if viewer is None else ""
     found: dict[str, object] = {
         "server_info": {
             "name": clean_text(facts.name)[:200],
@@ -266,7 +266,7 @@ def _keep_facts(server: McpServer, facts: ServerFacts, viewer: UUID | None) -> N
         "protocol_revision": facts.protocol_revision[:20],
         "resolved_transport": facts.transport[:20],
         "capabilities": storable(facts.capabilities),
-        "instructions": clean_text(told)[:MAX_INSTRUCTIONS],
+        "instructions": clean_text(instructions)[:MAX_INSTRUCTIONS],
     }
     if any(getattr(state, name) != value for name, value in found.items()):
         state.write(**found)

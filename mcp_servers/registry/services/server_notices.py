@@ -83,12 +83,12 @@ def _resource_updated(workspace_id: UUID, server_id: UUID, uri: str) -> None:
         resource.changed_at = timezone.now()
         resource.save(update_fields=["changed_at", "updated_at"])
         owner_id = resource.server.owner_id
-        told = Announcement(
+        announcement = Announcement(
             kind="resource.changed",
             id=str(resource.pk),
             user_id=str(owner_id) if owner_id else None,
         )
-        announce(workspace_id, told)
+        announce(workspace_id, announcement)
 
 
 @_in_a_thread

@@ -56,11 +56,11 @@ def add_personal_server(*, workspace: Workspace, draft: ServerDraft, actor: Acto
     """
     require_to_own(actor, workspace)
     refuse_program(draft)
-    told = _("One person may have %(most)s servers of their own.")
+    message = _("One person may have %(most)s servers of their own.")
     take_room(
         McpServer.objects.for_workspace(workspace).filter(owner_id=actor.user_id),
         most=MAX_PERSONAL_SERVERS,
-        refusal=Conflict(told % {"most": MAX_PERSONAL_SERVERS}),
+        refusal=Conflict(message % {"most": MAX_PERSONAL_SERVERS}),
         workspace_id=workspace.pk,
         person_id=actor.user_id,
     )

@@ -62,8 +62,8 @@ def _batch(rows: WorkspaceQuerySet[TraceMessage], last: UUID | None) -> list[Tra
 def _encode(batch: list[TraceMessage], actor: Actor) -> bytes:
     lines = []
     for message in batch:
-        told = as_json(message)
+        as_shown = as_json(message)
         if may_open_body(actor, message):
-            told["body"] = body_of(message)
-        lines.append(json.dumps(told, ensure_ascii=False))
+            as_shown["body"] = body_of(message)
+        lines.append(json.dumps(as_shown, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines).encode()

@@ -64,19 +64,21 @@ def _outline(value: Any, depth: int, *, is_private: bool) -> Any:
     if isinstance(value, dict):
         if depth >= _MAX_DEPTH:
             return f"object of {len(value)}"
-        told: dict[str, Any] = {}
+        outline: dict[str, Any] = {}
         for number, (key, inner) in enumerate(value.items()):
             if number == _MAX_ITEMS:
-                told["…"] = f"{len(value) - number} more"
+                outline["…"] = f"{len(value) - number} more"
                 break
             name = str(key)[:_MAX_KEY]
             if isinstance(inner, (dict, list)):
-                told[name] = _outline(inner, depth + 1, is_private=is_private or name in _PRIVATE)
+                outline[name] = _outline(
+                    inner, depth + 1, is_private=is_private or name in _PRIVATE
+                )
             elif not is_private and name in _KEPT:
-                told[name] = inner if not isinstance(inner, str) else inner[:256]
+                outline[name] = inner if not isinstance(inner, str) else inner[:256]
             else:
-                told[name] = _kind(inner)
-        return told
+                outline[name] = _kind(inner)
+        return outline
     if isinstance(value, list):
         if depth >= _MAX_DEPTH or not any(isinstance(item, dict | list) for item in value):
             return f"list of {len(value)}"
