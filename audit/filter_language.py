@@ -135,15 +135,15 @@ def read_typed(text: str, keys: Mapping[str, FilterKey], *, words: str) -> Parse
     terms, fault = _split(text)
     values: dict[str, str] = {}
     errors = [fault] if fault else []
-    said: set[str] = set()
+    names: set[str] = set()
     plain_words: list[str] = []
     for name, value in terms:
         if name is None:
             plain_words.append(value)
             continue
         read: Mapping[str, str] | str
-        read = _("is given twice.") if name in said else _read_term(name, value, keys)
-        said.add(name)
+        read = _("is given twice.") if name in names else _read_term(name, value, keys)
+        names.add(name)
         if not isinstance(read, str) and any(
             values.get(one, new) != new for one, new in read.items()
         ):

@@ -68,7 +68,7 @@ class _Stream:
         self.socket = socket
         self.turn_id = turn_id
         self.delays: list[float] | None = None
-        socket.told = self._hear
+        socket.listener = self._hear
 
     def _hear(self, text: str) -> None:
         if self.delays is None or not text.startswith('{"type":"text.delta"'):
@@ -87,7 +87,7 @@ class Crowd:
         self.p99_ms = 0.0
 
     async def stands(self, count: int) -> bool:
-        """Whether so many streams at once are told in time."""
+        """Whether so many streams at once are listener in time."""
         await self._be(count)
         await asyncio.sleep(_CALM_SECONDS)
         for stream in self._streams:

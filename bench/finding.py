@@ -127,11 +127,11 @@ def fill(count: int) -> tuple[Workspace, User]:
         Conversation.objects.bulk_create(some, batch_size=500)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(dice.choices(letters, k=7)) for _ in range(50_000)]
-    said = _messages(count, talks, dice, vocabulary)
+    messages = _messages(count, talks, dice, vocabulary)
     made = Message._meta.get_field("created_at")
     with patch.object(made, "auto_now_add", new=False):
         number = 0
-        while rows := list(islice(said, 2_000)):
+        while rows := list(islice(messages, 2_000)):
             Message.objects.bulk_create(rows)
             _add_calls_and_files(workspace, rows, number, partial(_beside, dice, vocabulary))
             number += len(rows)
@@ -163,10 +163,10 @@ def _messages(
         some = talks[0] if number % 2 else talks[1 + number // 2 % OTHERS]
         conversation = some[number // (2 * IN_ONE) % len(some)]
         conversation.last_message_at = at
-        said = [word for word, share in SAID.items() if dice.random() < share]
+        terms = [word for word, share in SAID.items() if dice.random() < share]
         if _is_elsewhere(conversation) and dice.random() < SAID["always"]:
-            said.append(ELSEWHERE)
-        text = " ".join([*said, *dice.choices(vocabulary, k=20 - len(said))])
+            terms.append(ELSEWHERE)
+        text = " ".join([*terms, *dice.choices(vocabulary, k=20 - len(terms))])
         milliseconds = int(at.timestamp() * 1000)
         yield Message(
             pk=UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62 | dice.getrandbits(60)),
@@ -188,8 +188,8 @@ def _is_elsewhere(conversation: Conversation) -> bool:
 
 def _beside(dice: random.Random, vocabulary: Sequence[str], length: int) -> str:
     """What a tool gave, or a file holds."""
-    said = [word for word, share in BESIDE.items() if dice.random() < share]
-    return " ".join([*said, *dice.choices(vocabulary, k=length - len(said))])
+    terms = [word for word, share in BESIDE.items() if dice.random() < share]
+    return " ".join([*terms, *dice.choices(vocabulary, k=length - len(terms))])
 
 
 def _add_calls_and_files(

@@ -110,7 +110,7 @@ class Page:
                     cookie=self.seat.cookie,
                     origin=ORIGIN,
                 )
-                self._socket.told = self._hear
+                self._socket.listener = self._hear
                 self._subscribe()
                 await self._socket.until_closed()
             if self._left_at is None:

@@ -179,7 +179,7 @@ async def _token(seat: Seat, socket: WebSocket) -> float:
         elif '"status":"completed"' in text or '"status":"failed"' in text:
             ended.set()
 
-    socket.told = listen
+    socket.listener = listen
     began = time.perf_counter()
     socket.say(
         {

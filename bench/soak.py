@@ -169,7 +169,7 @@ class Soak:
             elif frame.startswith('{"type":"turn.changed"') and '"status":"completed"' in frame:
                 ended.set()
 
-        socket.told = listen
+        socket.listener = listen
         send = {"type": "send", "client_id": str(uuid7()), "text": "20 50"}
         socket.say({**send, "conversation_id": seat.conversation_id})
         await asyncio.wait_for(ended.wait(), 60)

@@ -13,17 +13,17 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-Told = Callable[[str], None]
+Listener = Callable[[str], None]
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 
 
 class WebSocket:
-    """One open socket; every text that comes is handed to `told`."""
+    """One open socket; every text that comes is handed to `listener`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self.told: Told = lambda text: None
+        self.listener: Listener = lambda text: None
         self.is_closed = False
         self._reading = asyncio.create_task(self._read())
 
@@ -67,7 +67,7 @@ class WebSocket:
             if event["type"] in (*kinds, "error") and not answer.done():
                 answer.set_result(event)
 
-        self.told = listen
+        self.listener = listen
         self.say(message)
         event = await asyncio.wait_for(answer, seconds)
         if event["type"] == "error":
@@ -118,4 +118,4 @@ class WebSocket:
             # The server wants to know that this page reads.
             self.say({"type": "ack", "number": json.loads(text)["number"]})
         else:
-            self.told(text)
+            self.listener(text)

@@ -306,7 +306,7 @@ def parse_command(content: object) -> Command:
         return _adapter.validate_python(content)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False)
-        fields = dict(_told(fault) for fault in faults)
+        fields = dict(_fault_in_words(fault) for fault in faults)
         text = " ".join(f"{name}: {texts[0]}" for name, texts in fields.items())
         raise InvalidInput(text, fields=fields) from error
 
@@ -323,7 +323,7 @@ _WORDS: Final = {
 """What people read in place of the library's own words."""
 
 
-def _told(fault: ErrorDetails) -> tuple[str, list[str]]:
+def _fault_in_words(fault: ErrorDetails) -> tuple[str, list[str]]:
     """Name the field as the command does, and what is wrong with it."""
     kind = fault["type"]
     if kind.startswith("union_tag"):

@@ -28,7 +28,7 @@ from audit.reports.providers import (
 from chat.models import CheckResult, KnowledgePreparation, ToolCall, Turn, WebhookDelivery
 from chat.providers.spending_months import month_of_workspace, most_spending
 from chat.providers.spending_refusals import RULES
-from chat.providers.spending_words import told_begin
+from chat.providers.spending_words import begin_in_words
 from chat.values import ToolCallStatus
 from workspaces.models import Workspace
 from workspaces.outbox import state_of
@@ -121,12 +121,14 @@ def spending_report(workspace_id: UUID) -> Spending:
     spent = found.workspace.spent
     slug = Workspace.objects.values_list("slug", flat=True).get(pk=workspace_id)
     return Spending(
-        begins_anew=told_begin(found.month),
+        begins_anew=begin_in_words(found.month),
         tokens=spent.tokens,
         cost=spent.known_cost,
         unpriced_tokens=spent.unpriced_tokens,
         limits=[
-            SpendingLimit(name=one.name or _("This workspace"), told=one.told, percent=one.percent)
+            SpendingLimit(
+                name=one.name or _("This workspace"), text=one.in_words, percent=one.percent
+            )
             for one in found.standings
         ],
         most=[

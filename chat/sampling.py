@@ -100,13 +100,13 @@ async def _answer(
 def request_of(model: str, task: SamplingTask) -> CompletionRequest:
     """What is sent: the server's messages under its own system prompt, and nothing of ours. Pure."""
     system = [{"role": "system", "content": task.system_prompt}] if task.system_prompt else []
-    said = [{"role": message.role, "content": message.text} for message in task.messages]
+    messages = [{"role": message.role, "content": message.text} for message in task.messages]
     parameters: dict[str, Any] = {"max_tokens": task.max_tokens}
     if task.temperature is not None:
         parameters["temperature"] = task.temperature
     if task.stop_sequences:
         parameters["stop"] = list(task.stop_sequences)
-    return CompletionRequest(model=model, messages=[*system, *said], parameters=parameters)
+    return CompletionRequest(model=model, messages=[*system, *messages], parameters=parameters)
 
 
 def _spec_of(task: SamplingTask) -> ProviderSpec:

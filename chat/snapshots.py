@@ -197,7 +197,7 @@ def _part(
 ) -> SnapshotPart:
     return SnapshotPart(
         messages=[
-            message_json(message, said=_said(message), attachments=attached.get(message.pk, ()))
+            message_json(message, own_text=_said(message), attachments=attached.get(message.pk, ()))
             for message in messages
         ],
         turns=[turn_json(turn) for turn in turns],
@@ -225,7 +225,7 @@ def read_turn(turn: Turn) -> dict[str, Any] | None:
         "type": "snapshot",
         "conversation_id": str(conversation.pk),
         "seq": conversation.event_seq,
-        "messages": [message_json(message, said=_said(message)) for message in messages],
+        "messages": [message_json(message, own_text=_said(message)) for message in messages],
         "turns": [turn_json(turn)],
         "tool_calls": [tool_call_json(call) for call in calls],
         "input_requests": [input_request_json(request) for request in asked],

@@ -150,10 +150,10 @@ class LiveText:
                 self._last_sent = self._loop.time()
                 hub.publish_here(self.conversation_id, delta)
 
-    def mark_saved(self, said: TextSoFar) -> None:
+    def mark_saved(self, text_so_far: TextSoFar) -> None:
         """The row now holds this much; watchers elsewhere surely have what it held before."""
-        self._said.mark_saved(said.text)
-        self._thought.mark_saved(said.reasoning)
+        self._said.mark_saved(text_so_far.text)
+        self._thought.mark_saved(text_so_far.reasoning)
 
     def go_across(self, *, is_followed: bool) -> None:
         """Tell other processes from now on or no longer; who has just come there hears what their row may lack."""

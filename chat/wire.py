@@ -110,11 +110,11 @@ def by_message(workspace_id: UUID, rows: Collection[Attachment]) -> dict[UUID, l
 def message_json(
     message: Message,
     *,
-    said: tuple[str, str] | None = None,
+    own_text: tuple[str, str] | None = None,
     attachments: Iterable[Attachment] = (),
 ) -> dict[str, Any]:
-    """`said` (text, reasoning) stands in for the row's where this process knows newer partial ones."""
-    text, reasoning = said or (message.text, message.reasoning)
+    """`own_text` (text, reasoning) stands in for the row's where this process knows newer partial ones."""
+    text, reasoning = own_text or (message.text, message.reasoning)
     return {
         "id": str(message.pk),
         "conversation_id": str(message.conversation_id),

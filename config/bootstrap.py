@@ -339,14 +339,14 @@ def _index_settings() -> dict[str, str]:
 
 def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
     """Run one tool quietly; what it said is shown only if it failed. If this process is told to end, it ends first."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         try:
             tool = subprocess.Popen(
                 command,
                 cwd=cwd,
                 env={**child_environment(), **(env or {})},
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 # A group of its own: npm starts others, and those would go on without it.
                 start_new_session=True,
@@ -362,8 +362,8 @@ def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | N
             _end(tool)
             raise
         if tool.returncode != 0:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()
+            output.seek(0)
+            lines = output.read().decode(errors="replace").strip().splitlines()
             tail = "\n".join(lines[-30:])
             raise SetupFailed(f"{' '.join(command[:4])} … failed:\n{tail}")
 

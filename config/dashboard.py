@@ -23,7 +23,7 @@ from audit.models import Alert
 from audit.reports.call_totals import calls_between
 from audit.reports.providers import usage_of
 from chat.models import Bud, ModelProvider, ToolCall
-from chat.pages.gone_models import buds_address, told_gone
+from chat.pages.gone_models import buds_address, gone_in_words
 from chat.providers.choosing import platform_provider
 from chat.reporting import spending_report
 from chat.services.changed_models import UsedModel, ending_models, gone_models, used_models
@@ -296,7 +296,7 @@ def _gone_model(one: UsedModel) -> Tile:
     return Tile(
         label=_("Buds whose model is gone"),
         value=whole(one.buds),
-        note=told_gone(one),
+        note=gone_in_words(one),
         url=buds_address(one),
         is_bad=True,
     )

@@ -124,14 +124,14 @@ class ApiSchema(AutoSchema):
 
     def get_description(self) -> str:  # type: ignore[override]  # as its base does
         """Say what it does, of what, and who may call it."""
-        said = self._own_words()
-        if said in _OF_ALL_LISTS:
-            said = (self.view.__class__.__doc__ or "").strip()
+        description = self._own_words()
+        if description in _OF_ALL_LISTS:
+            description = (self.view.__class__.__doc__ or "").strip()
         if self._scope is None:
-            return f"{said}\n\nTakes a browser session; no token may call this."
+            return f"{description}\n\nTakes a browser session; no token may call this."
         if self._scope == ANY_SCOPE:
-            return f"{said}\n\nA token needs any one scope."
-        return f"{said}\n\nA token needs the scope `{self._scope}`."
+            return f"{description}\n\nA token needs any one scope."
+        return f"{description}\n\nA token needs the scope `{self._scope}`."
 
     def _own_words(self) -> str:
         return str(super().get_description()).strip()

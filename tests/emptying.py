@@ -9,7 +9,7 @@ import psycopg
 from django.db import connection, transaction
 
 # Django makes their rows after migrations, the same for every test.
-_KEPT: Final = {"django_content_type", "auth_permission", "django_site"}
+_KEPT: Final = {"django_content_type", "auth_permission", "django_site", "django_migrations"}
 
 
 def empty_database() -> None:
@@ -32,13 +32,14 @@ def _asking() -> str:
 
 @cache
 def _tables() -> list[str]:
-    names = connection.introspection.django_table_names(only_existing=True, include_views=False)
-    indexes: list[str] = []
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:  # indexes of words, which triggers keep
+    """Those of models, and the indexes of words, which triggers keep."""
+    with connection.cursor() as cursor:
+        names = set(connection.introspection.table_names(cursor))
+        if connection.vendor == "sqlite":
             cursor.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'")
-            indexes = [name for (name,) in cursor.fetchall()]
-    return [*sorted(set(names) - _KEPT), *indexes]
+            virtual = tuple(f"{name}_" for (name,) in cursor.fetchall())
+            names = {name for name in names if not name.startswith(virtual)}  # what they consist of
+    return sorted(names - _KEPT)
 
 
 _sweeper: psycopg.Connection[Any] | None = None

@@ -30,7 +30,7 @@ class Price:
     crossings: int = 0
     """From a loop into a thread with the database, and back."""
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """For a test that fails: what was asked, shortened."""
         asked = "\n".join(one[:160] for one in self.statements)
         return f"{len(self.statements)} statements, {self.commits} commits, {self.crossings} crossings\n{asked}"

@@ -22,6 +22,6 @@ def act(
     return client.post(url, {**body, **answer, **more}, follow=True)
 
 
-def told(page: Any) -> list[str]:
+def notices(page: Any) -> list[str]:
     """What the page says came of it."""
     return [str(message) for message in page.context["messages"]]

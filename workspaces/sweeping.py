@@ -60,7 +60,7 @@ def sweep(
         for row in (found[pk] for pk in some if pk in found):
             if done >= most or time.monotonic() > until:
                 return done
-            with trouble.told(label, row):
+            with trouble.logged(label, row):
                 done += take(row)
     return done
 
@@ -72,7 +72,7 @@ class _Trouble:
         self._refused = 0
 
     @contextmanager
-    def told(self, label: str, row: models.Model) -> Iterator[None]:
+    def logged(self, label: str, row: models.Model) -> Iterator[None]:
         """Log what a row raises."""
         try:
             yield

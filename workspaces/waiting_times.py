@@ -15,7 +15,7 @@ _MONTHS: Final = (
 )
 
 
-def told_wait(seconds: float, now: datetime | None = None) -> str:
+def wait_in_words(seconds: float, now: datetime | None = None) -> str:
     """When something can be tried again, to stand at the end of a sentence; never a moment too early.
 
     Args:
@@ -44,7 +44,7 @@ def _day(then: datetime, now: datetime) -> str:
     return f"on {then.day} {_MONTHS[then.month - 1]}{year} "
 
 
-def told_duration(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """How long something takes: "30 seconds", "2 minutes", "1.5 hours"."""
     if seconds < _SECONDS:
         return _counted(seconds, "second")

@@ -61,11 +61,11 @@ def demanded_from(now: datetime) -> str:
     At once in a new log; in one that is older than marks, after the grace.
     """
     newest = _newest()
-    said = _said(newest, is_trusted=_is_ours)
-    if said is None:
+    date = _said(newest, is_trusted=_is_ours)
+    if date is None:
         is_older = newest is not None and _is_ours(newest)
-        said = moment(now + GRACE if is_older else now)
-    return said
+        date = moment(now + GRACE if is_older else now)
+    return date
 
 
 def are_demanded(now: datetime) -> bool:
@@ -73,8 +73,8 @@ def are_demanded(now: datetime) -> bool:
     newest = _newest()
     if newest is None or not _is_ours(newest):
         return True
-    said = _said(newest, is_trusted=_is_ours)
-    return said is not None and datetime.fromisoformat(said) <= now
+    date = _said(newest, is_trusted=_is_ours)
+    return date is not None and datetime.fromisoformat(date) <= now
 
 
 def first_demanding() -> int | None:
@@ -85,10 +85,10 @@ def first_demanding() -> int | None:
     newest = _newest()
     if newest is None:
         return 0
-    said = _said(newest, is_trusted=lambda _: True)
-    if said is None:
+    date = _said(newest, is_trusted=lambda _: True)
+    if date is None:
         return None
-    since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(said))
+    since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(date))
     first = since.order_by("number").values_list("number", flat=True).first()
     return 0 if first == 1 else first
 
@@ -103,19 +103,19 @@ def _said(
     """What the checkpoints say; a process of a version without marks may have made the newest."""
     if newest is None:
         return None
-    said = _read(newest) if is_trusted(newest) else None
-    if said is not None:
-        return said
+    date = _read(newest) if is_trusted(newest) else None
+    if date is not None:
+        return date
     saying = AuditCheckpoint.objects.filter(statement__contains='"marks_from":').order_by("number")
-    return next((said for one in saying[:_LOOKS] if is_trusted(one) and (said := _read(one))), None)
+    return next((date for one in saying[:_LOOKS] if is_trusted(one) and (date := _read(one))), None)
 
 
 def _read(checkpoint: AuditCheckpoint) -> str | None:
     try:
-        said: str | None = json.loads(checkpoint.statement).get("marks_from")
-        if said is not None:
-            datetime.fromisoformat(said)
-        return said
+        date: str | None = json.loads(checkpoint.statement).get("marks_from")
+        if date is not None:
+            datetime.fromisoformat(date)
+        return date
     except (ValueError, AttributeError, TypeError):
         return None  # it was altered, as verification says
 

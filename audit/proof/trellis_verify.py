@@ -648,10 +648,10 @@ class Verifier:
         for one in found:
             report.add(ALTERED, one["text"], one["chain"], one["seq"])
         report.findings_in_all += max(0, statement.get("found_in_all", 0) - len(found))
-        told_checkpoint = statement["checkpoint"]
-        if told_checkpoint is not None and tuple(told_checkpoint) != report.checkpoint:
-            is_older = report.checkpoint is None or report.checkpoint[0] < told_checkpoint[0]
-            text = f"The newest checkpoint is not {told_checkpoint[0]}, as the last line says."
+        stated_checkpoint = statement["checkpoint"]
+        if stated_checkpoint is not None and tuple(stated_checkpoint) != report.checkpoint:
+            is_older = report.checkpoint is None or report.checkpoint[0] < stated_checkpoint[0]
+            text = f"The newest checkpoint is not {stated_checkpoint[0]}, as the last line says."
             report.add(INCOMPLETE if is_older else ALTERED, text)
 
     # What is kept outside

@@ -67,7 +67,7 @@ class SpendingLimit:
 
     name: str
     """Whose it is."""
-    told: str
+    text: str
     percent: int
 
 

@@ -75,10 +75,10 @@ def _holds(stone: AuditTombstone) -> bool:
     try:
         statement = json.loads(stone.statement)
         key = statement["key"]
-        said = (statement["chain"], statement["kind"], statement["first"], statement["last"])
+        place = (statement["chain"], statement["kind"], statement["first"], statement["last"])
         wanted = (str(stone.chain_id), stone.kind, stone.first_seq, stone.last_seq)
         key_id = fingerprint_of(base64.b64decode(key["public"], validate=True))[:16]
-        is_right = statement["format"] == TOMBSTONE_FORMAT and said == wanted
+        is_right = statement["format"] == TOMBSTONE_FORMAT and place == wanted
     except (ValueError, KeyError, TypeError):
         return False
     if not is_right or not is_signed(stone.statement, stone.signature, key["public"]):

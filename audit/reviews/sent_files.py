@@ -106,6 +106,6 @@ def trim_sent_files() -> int:
     for policy in shorter.order_by("pk"):
         # Once the time that a file is of has left the log, nobody can look through it.
         left = now - timedelta(days=policy.keep_days or 0)
-        gone = rows.filter(workspace_id=policy.workspace_id, until__lt=left)
-        count += gone.delete()[0]
+        removed = rows.filter(workspace_id=policy.workspace_id, until__lt=left)
+        count += removed.delete()[0]
     return count

@@ -155,12 +155,12 @@ def confirmed() -> list[ConfirmedLoss]:
     found = []
     for aside in external_checkpoint.kept_aside():
         lost = external_checkpoint.read(aside)
-        said = lost.confirmation if lost is not None else None
-        if lost is None or not said:
+        confirmation = lost.confirmation if lost is not None else None
+        if lost is None or not confirmation:
             continue
-        by, at = str(said.get("by", "")), str(said.get("at", ""))
+        by, at = str(confirmation.get("by", "")), str(confirmation.get("at", ""))
         if hmac.compare_digest(
-            str(said.get("mac", "")).encode(), _mac(lost, {"by": by, "at": at}).encode()
+            str(confirmation.get("mac", "")).encode(), _mac(lost, {"by": by, "at": at}).encode()
         ):
             found.append(ConfirmedLoss(aside, lost, by, at))
         else:

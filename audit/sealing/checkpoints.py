@@ -146,10 +146,10 @@ def _write(
 
 def was_unsigned_since(newest: AuditCheckpoint) -> bool:
     """Whether the log says that the signing key was missing since a statement was made."""
-    said = AuditEntry.objects.across_workspaces().filter(
+    unsigned = AuditEntry.objects.across_workspaces().filter(
         workspace_id=None, action=Action.LOG_UNSIGNED.value, created_at__gte=newest.made_at
     )
-    return said.exists()
+    return unsigned.exists()
 
 
 def _hash_of(statement: str) -> str:

@@ -186,10 +186,10 @@ class LogStream:
 
 def _still_sealed(batch: list[SealedEntry]) -> list[SealedEntry]:
     """The batch without what retention removed between the reading of its seals and of its entries."""
-    gone = [sealed.entry_id for sealed in batch if sealed.entry is None]
-    if not gone:
+    removed = [sealed.entry_id for sealed in batch if sealed.entry is None]
+    if not removed:
         return batch
-    seals = AuditSeal.objects.filter(entry_id__in=gone).values_list("entry_id", flat=True)
+    seals = AuditSeal.objects.filter(entry_id__in=removed).values_list("entry_id", flat=True)
     left = set(seals)
     return [sealed for sealed in batch if sealed.entry is not None or sealed.entry_id in left]
 

@@ -45,8 +45,8 @@ class CallDecision:
     at: datetime
     reason: str | Promise = ""
     rule: str = ""
-    told: str = ""
-    """What the rule says, as the approval card told it."""
+    rule_text: str = ""
+    """What the rule says, as the approval card put it."""
 
 
 _DECIDING = frozenset(
@@ -103,7 +103,7 @@ def call_page(request: WorkspaceRequest, workspace_slug: str, call_id: UUID) -> 
         "can_see_bodies": not is_kept_from,
         "permits": _permits(row.entries),
         "rule": rule,
-        "rule_told": rule_in_words(rule),
+        "rule_text": rule_in_words(rule),
         "came": _CAME.get(about.source, about.source),
         "entries": _with_places(row.entries),
         "folded": _technical(row, audit_url),
@@ -160,7 +160,7 @@ def _permits(entries: Sequence[AuditEntry]) -> list[CallDecision]:
                     at=entry.created_at,
                     reason=str(reason) if reason else layer_in_words(entry.refused_by),
                     rule=entry.rule,
-                    told=rule_in_words(entry.rule),
+                    rule_text=rule_in_words(entry.rule),
                 )
             )
     return found

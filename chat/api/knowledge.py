@@ -100,7 +100,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
     @extend_schema(responses=KnowledgeFileOutput)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One file."""
-        return Response(self._told(self.get_object()))
+        return Response(self._in_json(self.get_object()))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -118,7 +118,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
         window = excerpt_around(file, **place.validated_data)
         return Response(
             {
-                "file": self._told(file),
+                "file": self._in_json(file),
                 "first_line": window.first_line,
                 "last_line": window.last_line,
                 "passages": KnowledgePassageOutput(window.passages, many=True).data,
@@ -127,7 +127,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
             }
         )
 
-    def _told(self, file: KnowledgeFile) -> dict[str, Any]:
+    def _in_json(self, file: KnowledgeFile) -> dict[str, Any]:
         return knowledge_listed(file.bud, [file])[0]
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})

@@ -18,9 +18,9 @@ from chat.artifacts.knowledge import (
     knowledge_of,
     listed,
     merge_passages,
+    passages_in_words,
     read_lines,
     search_passages,
-    told_passages,
 )
 from chat.artifacts.meaning import KnowledgeQuery
 from chat.artifacts.readings import find_reading, is_converted, text_of
@@ -123,7 +123,7 @@ def reference(artifact: Artifact, version: ArtifactVersion) -> dict[str, Any]:
     }
 
 
-def told_size(size: int) -> str:
+def size_in_words(size: int) -> str:
     """A size in words."""
     if size < 1024:
         return f"{size} bytes"
@@ -135,7 +135,7 @@ def saved_outcome(saved: SavedFile, *, verb: str) -> ToolCallOutcome:
     version = saved.version
     text = (
         f"{verb} {saved.artifact.name}, version {version.number} "
-        f"({version.content_type}, {told_size(version.size)}). The user can see it."
+        f"({version.content_type}, {size_in_words(version.size)}). The user can see it."
     )
     return ToolCallOutcome(
         outcome=Outcome.OK,
@@ -264,7 +264,7 @@ def _knowledge_asked_for(
 def _read_knowledge(call: ToolCall, bud: Bud, file: KnowledgeFile) -> ToolCallOutcome:
     wanted = call.arguments.get("search")
     if wanted is not None:
-        text = told_passages(search_passages(bud, wanted, file=file), wanted)
+        text = passages_in_words(search_passages(bud, wanted, file=file), wanted)
     else:
         first, last = call.arguments.get("first_line"), call.arguments.get("last_line")
         text = read_lines(file, first, last)
@@ -280,7 +280,7 @@ def _search_knowledge(call: ToolCall, bud: Bud, sought: KnowledgeQuery | None) -
     else:
         found = search_passages(bud, wanted, file=file)
     note = sought.note if sought is not None else ""
-    return _from_knowledge(told_passages(found, wanted, note), {row.file for row in found})
+    return _from_knowledge(passages_in_words(found, wanted, note), {row.file for row in found})
 
 
 def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcome:
@@ -324,7 +324,7 @@ def _found(lines: Sequence[str], wanted: str) -> str:
 
 def _list(call: ToolCall, conversation: Conversation, bud: Bud, actor: Actor) -> ToolCallOutcome:
     lines = [
-        f"- {artifact.name}: version {version.number}, {version.content_type}, {told_size(version.size)}"
+        f"- {artifact.name}: version {version.number}, {version.content_type}, {size_in_words(version.size)}"
         for artifact, version in artifacts_of(conversation)
     ]
     text = "\n".join(lines) or "This conversation has no files."
@@ -359,7 +359,7 @@ def _source_of(artifact: Artifact, version: ArtifactVersion) -> str:
             % {
                 "name": artifact.name,
                 "content_type": version.content_type,
-                "size": told_size(version.size),
+                "size": size_in_words(version.size),
             }
         )
     return text

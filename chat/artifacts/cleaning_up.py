@@ -39,8 +39,8 @@ def purge_deleted() -> int:
         # Not found: the conversation went, and the file with it.
         with changing(file.conversation_id, file.workspace_id):
             mine = Artifact.objects.for_workspace(file.workspace_id)
-            gone = mine.filter(pk=file.pk, is_deleted=True, updated_at__lt=since).delete()[0]
-        return gone > 0
+            removed = mine.filter(pk=file.pk, is_deleted=True, updated_at__lt=since).delete()[0]
+        return removed > 0
 
     return sweep_rows(rows, purge, label="purge_deleted_files", most=MOST_AT_ONCE)
 

@@ -141,14 +141,14 @@ def merge_passages(rankings: Sequence[Sequence[KnowledgePassage]]) -> list[Knowl
     return [known[pk] for pk in order[:MOST_FOUND]]
 
 
-def told_passages(rows: Sequence[KnowledgePassage], wanted: str, note: str = "") -> str:
+def passages_in_words(rows: Sequence[KnowledgePassage], wanted: str, note: str = "") -> str:
     """Found passages as a model reads them.
 
     Args:
         note: what it has to know of this search.
     """
     if note:
-        return f"{told_passages(rows, wanted)}\n\n[{note}]"
+        return f"{passages_in_words(rows, wanted)}\n\n[{note}]"
     if not rows:
         return f"Nothing was found for {wanted!r}. Try other words, or fewer."
     head = (

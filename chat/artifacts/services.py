@@ -346,7 +346,7 @@ def _check_size(size: int) -> None:
     if size > most:
         raise FileTooLarge(
             _("A file has at most %(most)s; this one has %(size)s.")
-            % {"most": _told(most), "size": _told(size)}
+            % {"most": _size_in_words(most), "size": _size_in_words(size)}
         )
 
 
@@ -358,11 +358,12 @@ def _check_room(artifact: Artifact, size: int) -> None:
     counted = rows.exclude(origin=ArtifactOrigin.RESTORE.value).aggregate(total=Sum("size"))
     if (counted["total"] or 0) + size > most:
         raise FileTooLarge(
-            _("All files of a conversation together have at most %(most)s.") % {"most": _told(most)}
+            _("All files of a conversation together have at most %(most)s.")
+            % {"most": _size_in_words(most)}
         )
 
 
-def _told(size: int) -> str:
+def _size_in_words(size: int) -> str:
     return f"{size / 1024 / 1024:.3g} MiB" if size >= 1024 * 1024 else f"{size / 1024:.3g} KiB"
 
 

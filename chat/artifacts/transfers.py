@@ -15,7 +15,7 @@ from typing import Any
 from django.utils.translation import gettext_noop as _
 
 from chat.artifacts import storage
-from chat.artifacts.calls import find_artifact, reference, told_size
+from chat.artifacts.calls import find_artifact, reference, size_in_words
 from chat.artifacts.rows import version_of
 from chat.artifacts.services import SavedFile, WhenTaken, create_artifact
 from chat.file_kinds import as_text, is_text
@@ -49,8 +49,8 @@ def pin(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
             _("%(name)s has %(size)s; a tool call carries at most %(most)s.")
             % {
                 "name": artifact.name,
-                "size": told_size(version.size),
-                "most": told_size(MAX_ARGUMENTS_BYTES),
+                "size": size_in_words(version.size),
+                "most": size_in_words(MAX_ARGUMENTS_BYTES),
             }
         )
     if call.arguments.get("argument") in (call.arguments.get("arguments") or {}):

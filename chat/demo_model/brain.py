@@ -211,15 +211,15 @@ def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
 
 def _is_question(message: Mapping[str, Any]) -> bool:
     """Whether a person says it. Pictures of results come in a message of their own."""
-    said = _text_of(message.get("content"))
-    return message.get("role") == "user" and not said.startswith("[A picture that the tool")
+    text = _text_of(message.get("content"))
+    return message.get("role") == "user" and not text.startswith("[A picture that the tool")
 
 
 def _parted(question: str) -> tuple[str, list[tuple[str, str]]]:
     """What was said, and what was attached to it: (what it is, its content)."""
-    said, *parts = re.split(r"\n\n(?=\[Attached)", f"\n\n{question}")
+    typed, *parts = re.split(r"\n\n(?=\[Attached)", f"\n\n{question}")
     heads = (part.partition("\n") for part in parts)
-    return said, [(head.strip(" []"), content) for head, _, content in heads]
+    return typed, [(head.strip(" []"), content) for head, _, content in heads]
 
 
 def _text_of(content: object) -> str:
@@ -348,22 +348,22 @@ def _draft(question: str) -> str | None:
     if not topic:
         return None
     title = topic[:1].upper() + topic[1:]
-    said = f"The demo model cannot write, so this only stands in for a text about {topic}."
+    sentence = f"The demo model cannot write, so this only stands in for a text about {topic}."
     match _ending(question):
         case "html":
-            title, said = html.escape(title), html.escape(said)
+            title, sentence = html.escape(title), html.escape(sentence)
             return (
                 f"<!doctype html>\n<title>{title}</title>\n<style>body{{font:1rem/1.6 sans-serif;"
-                f"max-width:36rem;margin:3rem auto;padding:0 1rem}}</style>\n<h1>{title}</h1>\n<p>{said}</p>\n"
+                f"max-width:36rem;margin:3rem auto;padding:0 1rem}}</style>\n<h1>{title}</h1>\n<p>{sentence}</p>\n"
             )
         case "csv":
             out = io.StringIO()
-            rows = [("name", "note"), (title, said), ("Second row", "Change it with Edit")]
+            rows = [("name", "note"), (title, sentence), ("Second row", "Change it with Edit")]
             csv.writer(out, lineterminator="\n").writerows(rows)
             return out.getvalue()
         case _:
             return (
-                f"# {title}\n\n{said}\n\n- Change it with **Edit**; every save is a version.\n"
+                f"# {title}\n\n{sentence}\n\n- Change it with **Edit**; every save is a version.\n"
                 "- Compare versions, restore one, or download the file.\n"
             )
 

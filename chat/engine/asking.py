@@ -61,17 +61,17 @@ class _Attempt:
     task: StepTask
     """As it is sent now."""
     started: float
-    told: Sequence[str]
+    notices: Sequence[str]
     """What the turn's row says to the person of what is sent."""
     usage: TokenCount | None = None
 
-    def answer(self, said: TextSoFar) -> AnsweredStep:
+    def answer(self, text_so_far: TextSoFar) -> AnsweredStep:
         """What came of it, if nothing more comes."""
         task = self.task
-        believed = believed_usage(task.fitted.tokens, said.text + said.reasoning)
+        believed = believed_usage(task.fitted.tokens, text_so_far.text + text_so_far.reasoning)
         return AnsweredStep(
-            text=said.text,
-            reasoning=said.reasoning,
+            text=text_so_far.text,
+            reasoning=text_so_far.reasoning,
             usage=self.usage or believed,
             bill=task.bill,
             work_ms=int((time.monotonic() - self.started) * 1000),
@@ -98,7 +98,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         live.flush()
         sent = attempt.task
         answer = _finished(sent, completion, attempt.answer(live.said))
-        new = [notice for notice in sent.notices if notice not in attempt.told]
+        new = [notice for notice in sent.notices if notice not in attempt.notices]
         if new:
             both = " ".join(part for part in (*new, answer.notice) if part)
             answer = replace(answer, notice=both)
@@ -161,8 +161,8 @@ def _ask_another(lease: Lease, message: Message, attempt: _Attempt, failure: Pro
         return False
     lease.carried.stand_in, lease.carried.facts = found, None
     attempt.task = read_task(lease, failed.step, message)
-    attempt.told, attempt.usage = attempt.task.notices, None
-    steps.note_notices(lease, attempt.task.turn, attempt.told)
+    attempt.notices, attempt.usage = attempt.task.notices, None
+    steps.note_notices(lease, attempt.task.turn, attempt.notices)
     return True
 
 
@@ -204,7 +204,7 @@ async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion
     task = attempt.task
 
     async def tell(reason: str) -> None:
-        notices = (*attempt.told, reason) if reason else attempt.told
+        notices = (*attempt.notices, reason) if reason else attempt.notices
         await in_database(steps.note_wait, lease, notices)
 
     silence = Silence(task.provider, tell)
@@ -238,16 +238,16 @@ async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion
             await silence.settle()
 
 
-def _finished(task: StepTask, completion: Completion, said: AnsweredStep) -> AnsweredStep:
+def _finished(task: StepTask, completion: Completion, text_so_far: AnsweredStep) -> AnsweredStep:
     """The whole answer with its calls looked up, as `finish_step` takes it.
 
     Raises:
         LimitReached, BrokenArguments: the model goes round in circles.
     """
     offered = task.toolset if task.toolset.choice_for_step(task.step) != "none" else Toolset()
-    counted = completion.usage if completion.prompt_tokens else said.usage
+    counted = completion.usage if completion.prompt_tokens else text_so_far.usage
     return replace(
-        said,
+        text_so_far,
         text=completion.text,
         reasoning=completion.reasoning,
         proposals=propose(offered, completion.calls, task.earlier, in_words=task.is_fenced),

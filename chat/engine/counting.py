@@ -18,7 +18,7 @@ from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
 from chat.providers.spending import Allowance, Bill, CrossedThreshold, Payer
 from chat.providers.spending_notices import charge
-from chat.providers.spending_words import told_near
+from chat.providers.spending_words import near_in_words
 from chat.recording import Changes, changing
 from workspaces.actors import Actor, Source
 from workspaces.errors import NotFound
@@ -119,7 +119,7 @@ def _tell_person(
     """Say below their answer how much of their limit they have used; once in a month, so in a commit of its own."""
     with suppress(NotFound), changing(conversation_id, workspace_id) as changes:
         turn = Turn.objects.for_workspace(workspace_id).fetch(turn_id)
-        turn.notice = " ".join(part for part in (turn.notice, told_near(crossed)) if part)
+        turn.notice = " ".join(part for part in (turn.notice, near_in_words(crossed)) if part)
         turn.save(update_fields=["notice", "updated_at"])
         changes.turn(turn)
 

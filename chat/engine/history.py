@@ -155,7 +155,7 @@ def _from_summary(past: RecentPath) -> RecentPath:
 
 def _is_full(past: RecentPath, turn: Turn, window: ContextWindow, fixed: int) -> bool:
     # Without pictures, which other statements read: it is a least in any case.
-    history = _told(past, turn, window.attached_characters, {}, {})
+    history = _conversation_of(past, turn, window.attached_characters, {}, {})
     window = replace(window, factor=history.factor or LEAST_FACTOR)
     return bool(history.turns) and fills_window(history.turns, window, fixed=fixed)
 
@@ -213,7 +213,9 @@ def history_of(
     calls = _by_message(past.calls)
     on_path = _in_order(past.path, calls)
     returned = pictures_of_calls(turn.workspace_id, on_path)
-    history = _told(past, turn, attached_characters, _pictures(turn.workspace_id, shown), returned)
+    history = _conversation_of(
+        past, turn, attached_characters, _pictures(turn.workspace_id, shown), returned
+    )
     failed = [
         row
         for row in (*past.beside, *past.path)
@@ -246,19 +248,19 @@ def _place(row: Message) -> tuple[int, UUID]:
     return row.order_key, row.id
 
 
-class _Told(NamedTuple):
+class _Conversation(NamedTuple):
     turns: tuple[PastTurn, ...]
     factor: float | None
     """None: no answer was counted."""
 
 
-def _told(
+def _conversation_of(
     past: RecentPath,
     turn: Turn,
     attached_characters: int,
     pictures: Mapping[UUID, PastPicture],
     returned: Mapping[UUID, tuple[PastPicture, ...]],
-) -> _Told:
+) -> _Conversation:
     """The rows as a conversation of questions and answers."""
     calls, attached = _by_message(past.calls), _by_message(past.attachments)
     newest = next((row for row in reversed(past.path) if row.role == MessageRole.USER), None)
@@ -280,11 +282,11 @@ def _told(
             factor = _factor_of(message) or factor
             if not steps:  # of a question that was not read
                 continue
-            said = _step(message, calls.get(message.id, ()), returned)
-            if before is not None and before.json_meta.get("goes_on") and steps[-1] and said:
+            told_steps = _step(message, calls.get(message.id, ()), returned)
+            if before is not None and before.json_meta.get("goes_on") and steps[-1] and told_steps:
                 start = steps[-1].pop()
-                said[0] = replace(said[0], text=start.text + said[0].text)
-            steps[-1] += said
+                told_steps[0] = replace(told_steps[0], text=start.text + told_steps[0].text)
+            steps[-1] += told_steps
             before = message
     turns = tuple(
         PastTurn(question, steps=tuple(answer), pictures=seen)
@@ -293,7 +295,7 @@ def _told(
     turns = with_wish(turns, Wish(turn.wish), _answer_of(past, turn.revises))
     if before is not None and before.turn_id == turn.pk and before.json_meta.get("goes_on"):
         turns = (*turns, PastTurn(GO_ON))
-    return _Told(turns, factor)
+    return _Conversation(turns, factor)
 
 
 def _by_message(rows: Iterable[_OfMessage]) -> dict[UUID, list[_OfMessage]]:
@@ -314,12 +316,12 @@ def _answer_of(past: RecentPath, turn_id: UUID | None) -> str:
     """What the model said in a turn, without its calls; empty: nothing."""
     if turn_id is None:
         return ""
-    said = [
+    texts = [
         row.text
         for row in sorted((*past.beside, *past.path), key=_place)
         if row.turn_id == turn_id and row.role == MessageRole.ASSISTANT and row.text.strip()
     ]
-    return "\n\n".join(said)
+    return "\n\n".join(texts)
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment], limit: int) -> str:

@@ -177,12 +177,12 @@ def _renew_some(leases: Sequence[Lease], renewed: RenewalResult) -> None:
         free = held.select_for_update(skip_locked=True).values("pk")
         number = turns.filter(pk__in=free).update(lease_until=until)
     if number < len(leases):
-        standing = dict(held.values_list("pk", "lease_until"))
+        deadlines = dict(held.values_list("pk", "lease_until"))
         for lease in leases:
-            if lease.turn_id not in standing:
+            if lease.turn_id not in deadlines:
                 lease.clock.is_lost()
                 renewed.lost.append(lease)
-        kept = [lease for lease in leases if standing.get(lease.turn_id) == until]
+        kept = [lease for lease in leases if deadlines.get(lease.turn_id) == until]
     for lease in kept:
         lease.clock.lasts(asked_at)
     failpoint(Failpoint.RENEWED)

@@ -59,8 +59,8 @@ class Partials:
             await self._ask_who_follows()
 
     async def _save(self) -> None:
-        said = [(one, one.live.said) for one in self._streaming]
-        fresh = [(one, now) for one, now in said if now != one.saved]
+        current = [(one, one.live.said) for one in self._streaming]
+        fresh = [(one, now) for one, now in current if now != one.saved]
         if not fresh:
             return
         texts = [steps.Partial(one.lease, one.message_id, *now) for one, now in fresh]

@@ -53,7 +53,7 @@ async def _listen(
     most: int,
     bill: Bill | None,
 ) -> tuple[str, TokenCount]:
-    said = ""
+    text = ""
     usage = TokenCount()
     async with (
         asyncio.timeout(seconds),
@@ -65,7 +65,7 @@ async def _listen(
             if isinstance(piece, TokenCount):
                 usage = piece
             elif isinstance(piece, TextPiece):
-                said += piece.text
-            if len(said) > most:
+                text += piece.text
+            if len(text) > most:
                 break
-    return said, usage
+    return text, usage

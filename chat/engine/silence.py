@@ -56,7 +56,7 @@ class Silence:
 
     def _tell_later(self) -> None:
         self._is_told = True
-        self._telling = asyncio.create_task(self._tell_quietly(_told(self._spec)))
+        self._telling = asyncio.create_task(self._tell_quietly(_silence_in_words(self._spec)))
 
     async def _take_back(self, telling: asyncio.Task[None]) -> None:
         await telling
@@ -71,7 +71,7 @@ class Silence:
             logger.warning("silence_not_told", exc_info=True)
 
 
-def _told(spec: ProviderSpec) -> str:
+def _silence_in_words(spec: ProviderSpec) -> str:
     if spec.has_fallback:
         pattern = _(
             "“%(name)s” has not begun to answer. If it stays silent, another provider answers."

@@ -75,7 +75,7 @@ def summarise(workspace_id: UUID, turn_id: UUID) -> bool:
         if turn is None or wish is None:
             return False
         prompt = _PROMPT.format(words=wish.longest // 7)
-        said, usage = ask_aside(
+        answer, usage = ask_aside(
             wish.spec,
             prompt=prompt,
             question=f"{wish.talk}\n\nThe summary, and nothing else:",
@@ -83,8 +83,8 @@ def summarise(workspace_id: UUID, turn_id: UUID) -> bool:
             most=2 * wish.longest,
             bill=wish.bill,
         )
-        usage = usage if usage.prompt else believed_usage(estimate(prompt + wish.talk), said)
-        text = redact_known(strip_hidden(said).strip(), workspace_id=workspace_id)
+        usage = usage if usage.prompt else believed_usage(estimate(prompt + wish.talk), answer)
+        text = redact_known(strip_hidden(answer).strip(), workspace_id=workspace_id)
         summary = Summary(text=shorten(text, wish.longest), questions=wish.questions)
         with changing(turn.conversation_id, workspace_id) as changes:
             count(changes, None, None, usage, wish.bill.prices)
@@ -133,15 +133,15 @@ def _read(turn: Turn) -> _Wish | None:
     last = past.path[asked[older] - 1]
     if summary_of(last) is not None:
         return None
-    said = [_transcript(one) for one in history.turns[:older]]
+    parts = [_transcript(one) for one in history.turns[:older]]
     known = history.summary
     if known is not None:
-        said.insert(0, f"Summary of what was said before:\n{known.text}")
+        parts.insert(0, f"Summary of what was said before:\n{known.text}")
     return _Wish(
         spec=spec,
         bill=bill_for(conversation_payer(turn.conversation, "summary"), spec),
         message_id=last.pk,
-        talk=_shortened(said, int(room * _READ)),
+        talk=_shortened(parts, int(room * _READ)),
         questions=older + (known.questions if known is not None else 0),
         longest=min(LONGEST_SUMMARY, max(500, room // 3)),
     )

@@ -77,19 +77,19 @@ def title_conversation(workspace_id: UUID, conversation_id: UUID) -> bool:
         wish = _read(workspace_id, conversation_id)
         if wish is None:
             return False
-        said, usage = _ask(wish)
+        answer, usage = _ask(wish)
     except SpendingLimitReached:
         _leave_for_later(workspace_id, conversation_id)
         return False
     except (DomainError, TimeoutError) as error:
         logger.info("title_not_made", extra={"why": getattr(error, "code", "timeout")})
         return False
-    return _store(workspace_id, conversation_id, wish, clean_title(said), usage)
+    return _store(workspace_id, conversation_id, wish, clean_title(answer), usage)
 
 
-def clean_title(said: str) -> str:
+def clean_title(answer: str) -> str:
     """A model's answer as a title: one line, no decoration, cut at a word; empty if nothing is left."""
-    lines = [line for line in strip_hidden(said).splitlines() if line.strip(_DECORATION)]
+    lines = [line for line in strip_hidden(answer).splitlines() if line.strip(_DECORATION)]
     if not lines:
         return ""
     line = " ".join(lines[0].strip(_DECORATION).split())

@@ -57,7 +57,7 @@ def find_source(
             return ContentSource(_FROM_OUTSIDE[MessageOrigin(origin)])
         for call in reversed(list(calls.get(message.id, ()))):
             if has_result(call) and is_from_outside(call.annotations):
-                return ContentSource(told_call(call))
+                return ContentSource(call_in_words(call))
         for one in attached.get(message.id, ()):
             if one.status == AttachmentStatus.QUEUED:
                 continue
@@ -73,7 +73,7 @@ def find_source(
     return ContentSource("", is_final=not closed)
 
 
-def told_call(call: ToolCall) -> str:
+def call_in_words(call: ToolCall) -> str:
     """What a call has brought before the model, as a clause for people."""
     if call.builtin == BuiltinTool.SEARCH_KNOWLEDGE:
         return "the assistant's knowledge files were searched"

@@ -64,11 +64,13 @@ def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     ):
         return None
     parts = list_of(content.get("parts"))
-    said = "\n\n".join(text for part in parts if (text := _text(part)))
+    words = "\n\n".join(text for part in parts if (text := _text(part)))
     names = [_name(one) for one in list_of(metadata.get("attachments"))]
     pictures = sum(mapping_of(part).get("content_type") == "image_asset_pointer" for part in parts)
     names += [_("picture")] * max(0, pictures - len(names))
-    return message_of(key=key, role=_ROLES[role], said=said, files=names, at=raw.get("create_time"))
+    return message_of(
+        key=key, role=_ROLES[role], words=words, files=names, at=raw.get("create_time")
+    )
 
 
 def _text(part: Any) -> str:

@@ -55,8 +55,8 @@ def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
 def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = _ROLES.get(str(raw.get("sender")))
     blocks = [mapping_of(one) for one in list_of(raw.get("content"))]
-    said = [str(one.get("text") or "") for one in blocks if one.get("type") == "text"]
-    text = "\n\n".join(filter(None, said)) or raw.get("text")
+    texts = [str(one.get("text") or "") for one in blocks if one.get("type") == "text"]
+    text = "\n\n".join(filter(None, texts)) or raw.get("text")
     files = [*list_of(raw.get("attachments")), *list_of(raw.get("files"))]
     names = [clean(mapping_of(one).get("file_name")) or _("file") for one in files]
-    return message_of(key=key, role=role, said=text, files=names, at=raw.get("created_at"))
+    return message_of(key=key, role=role, words=text, files=names, at=raw.get("created_at"))

@@ -140,7 +140,7 @@ def _message(
     return message_of(
         key=key,
         role=role,
-        said=_with_calls(clean(raw.get("text")), list_of(raw.get("tool_calls"))),
+        words=_with_calls(clean(raw.get("text")), list_of(raw.get("tool_calls"))),
         files=names,
         at=raw.get("created_at"),
         attached=tuple(dict.fromkeys(attached)),

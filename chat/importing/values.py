@@ -229,7 +229,7 @@ def message_of(
     *,
     key: str,
     role: MessageRole | None,
-    said: Any,
+    words: Any,
     files: Iterable[str],
     at: Any,
     attached: tuple[tuple[str, int], ...] = (),
@@ -246,7 +246,7 @@ def message_of(
     names = list(islice(files, MOST_FILES + 1))
     if len(names) > MOST_FILES:
         raise LeftOut(_("A message in it has more than %(most)s files.") % {"most": MOST_FILES})
-    text = with_files(clean(said), names)
+    text = with_files(clean(words), names)
     if role is None or not (text.strip() or attached):
         return None
     return ImportedMessage(

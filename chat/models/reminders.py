@@ -84,7 +84,7 @@ class ReminderChoice(WorkspaceModel):
         """Minutes after which these are mailed; 0: never."""
         return self.mail_after if about == self.About.WAITING else self.answers_after
 
-    def told(self, about: ReminderChoice.About) -> datetime | None:
+    def told_at(self, about: ReminderChoice.About) -> datetime | None:
         """Up to when these were mailed."""
         return self.told_until if about == self.About.WAITING else self.answers_told_until
 

@@ -59,7 +59,7 @@ def faults_of(error: InvalidInput) -> dict[str, list[str]]:
     return fields or {"": [error.message]}
 
 
-def told_by(error: InvalidInput | Conflict) -> str:
+def errors_in_words(error: InvalidInput | Conflict) -> str:
     """What is wrong, in sentences without their fields."""
     if isinstance(error, InvalidInput):
         return " ".join(one for texts in faults_of(error).values() for one in texts)
@@ -83,7 +83,8 @@ def changes_in_words(
         names: see `names_for`. A server that is gone keeps its id.
     """
     versions = [
-        {name: _told(name, value, names) for name, value in of.items()} for of in (before, after)
+        {name: _value_in_words(name, value, names) for name, value in of.items()}
+        for of in (before, after)
     ]
     return [
         {"label": label_of(change.field), "lines": change.lines}
@@ -91,7 +92,7 @@ def changes_in_words(
     ]
 
 
-def _told(field: str, value: Any, names: Mapping[str, str]) -> Any:
+def _value_in_words(field: str, value: Any, names: Mapping[str, str]) -> Any:
     """Give a value of a version as people know it."""
     match value:
         case bool():

@@ -19,8 +19,8 @@ from chat.pages.bud_parts import (
     changes_in_words,
     context_of,
     editable_bud,
+    errors_in_words,
     names_for,
-    told_by,
 )
 from chat.services.bud_versions import restore_version, values_of_version
 from chat.services.check_demands import ChecksNotPassed
@@ -100,7 +100,7 @@ def bud_restore(
     except ChecksNotPassed as error:
         return _page(request, bud, refused=number, fault=error.message)
     except (InvalidInput, Conflict) as error:
-        messages.error(request, told_by(error))
+        messages.error(request, errors_in_words(error))
     else:
         messages.success(request, _("Version %(number)s is back.") % {"number": number})
         for message in left_out:

@@ -29,9 +29,9 @@ from chat.pages.bud_parts import (
     changes_in_words,
     context_of,
     editable_bud,
+    errors_in_words,
     faults_of,
     names_for,
-    told_by,
 )
 from chat.pages.bud_picker import all_tools, picker_of
 from chat.providers.choosing import provider_for
@@ -276,7 +276,7 @@ def bud_keep_call(request: WorkspaceRequest, workspace_slug: str, call_id: UUID)
             workspace_id=workspace_of(request).pk, call_id=call_id, actor=request.actor
         )
     except (InvalidInput, Conflict) as error:
-        messages.error(request, told_by(error))
+        messages.error(request, errors_in_words(error))
         return redirect("audit:call", workspace_slug=workspace_slug, call_id=call_id)
     messages.success(request, _("The call is a check now. Change what it expects, then run it."))
     url = reverse("chat:bud", args=[workspace_slug, check.bud_id])
@@ -350,7 +350,7 @@ def bud_duplicate(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) 
     try:
         made = duplicate_bud(bud=editable_bud(request, bud_id), actor=request.actor)
     except InvalidInput as error:
-        messages.error(request, told_by(error))
+        messages.error(request, errors_in_words(error))
         return redirect("chat:buds", workspace_slug=workspace_slug)
     return redirect("chat:bud", workspace_slug=workspace_slug, bud_id=made.pk)
 

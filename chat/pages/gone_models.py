@@ -20,7 +20,7 @@ MOST_NEW: Final = 20
 """New models on a provider's page. A test of the connection lists all of them."""
 
 
-def told_gone(one: UsedModel) -> str:
+def gone_in_words(one: UsedModel) -> str:
     """Since when, and how many buds use it."""
     assert one.gone_since is not None
     message = ngettext(
@@ -65,7 +65,7 @@ def news_of(provider: ModelProvider, address: str, kept: Collection[str]) -> Lis
         listed=listed,
         new=new[:MOST_NEW],
         new_left_out=len(new[MOST_NEW:]),
-        gone=[(told_gone(one), buds_address(one)) for one in used],
+        gone=[(gone_in_words(one), buds_address(one)) for one in used],
     )
 
 

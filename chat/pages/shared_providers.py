@@ -43,7 +43,7 @@ from chat.services.shared_uses import (
     uses_by_workspace,
     uses_of,
 )
-from chat.services.uses_in_words import told_taken, told_uses
+from chat.services.uses_in_words import taken_in_words, uses_in_words
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.formats import money, whole
 from workspaces.models import Workspace
@@ -100,7 +100,7 @@ def _edited(request: WorkspaceRequest, shared: SharedProvider | None) -> HttpRes
         try:
             if shared is not None and not form.cleaned_data.get("takes_away"):
                 taken = would_be_taken(shared=shared, draft=form.draft(), actor=request.actor)
-                if warning := told_taken(taken):
+                if warning := taken_in_words(taken):
                     form = SharedProviderForm(
                         request.POST, shared=shared, may_skip_test=may_skip, asks_to_take_away=True
                     )
@@ -184,7 +184,7 @@ def shared_provider(request: WorkspaceRequest, provider_id: UUID) -> HttpRespons
         **list_news(shared.base_url, shared.pk),
         **days_of(one["prices"] for one in models),
         "uses": uses,
-        "uses_told": told_uses(uses),
+        "uses_text": uses_in_words(uses),
         "usage": usage_by_workspace(actor=request.actor, shared=shared),
         "days": USAGE_DAYS,
         **_workspaces(request, shared),
@@ -261,7 +261,7 @@ def part_of_shared(
                 taken = would_be_taken_from(
                     shared=shared, workspace=workspace, draft=draft, actor=request.actor
                 )
-                warning = told_taken(taken)
+                warning = taken_in_words(taken)
             if warning:
                 form = PartForm(request.POST, row=row, asks_to_take_away=True)
                 form.add_error("takes_away", warning)
@@ -279,7 +279,7 @@ def part_of_shared(
         "row": row,
         "load": load_of(row),
         "begins_anew": month_of_workspace(workspace.pk).begins_anew,
-        "month_told": _told_month(row, spent_of_shared(shared.pk, [workspace])[workspace.pk]),
+        "month_texts": _month_in_words(row, spent_of_shared(shared.pk, [workspace])[workspace.pk]),
         "form": form,
     }
     status = 422 if is_sent else 200
@@ -293,11 +293,11 @@ class WorkspaceRow:
     workspace: Workspace
     given: ModelProvider | None
     """None: it never was, or nothing there uses it any more."""
-    uses_told: str
+    uses_text: str
     """What a withdrawal would stop, in words; empty: nothing."""
-    limits_told: Sequence[str] = ()
+    limit_texts: Sequence[str] = ()
     """Its own limits, each with how much of it is used now."""
-    month_told: Sequence[str] = ()
+    month_texts: Sequence[str] = ()
     """What it used in this month, beside its limits of that."""
 
     @property
@@ -328,9 +328,9 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
             WorkspaceRow(
                 workspace=one,
                 given=by_workspace.get(one.pk),
-                uses_told=told_uses(uses[one.pk]),
-                limits_told=_told_limits(by_workspace.get(one.pk), loads),
-                month_told=_told_month(by_workspace.get(one.pk), spent[one.pk]),
+                uses_text=uses_in_words(uses[one.pk]),
+                limit_texts=_limits_in_words(by_workspace.get(one.pk), loads),
+                month_texts=_month_in_words(by_workspace.get(one.pk), spent[one.pk]),
             )
             for one in page.rows
         ],
@@ -339,7 +339,7 @@ def _workspaces(request: WorkspaceRequest, shared: SharedProvider) -> dict[str, 
     }
 
 
-def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, ProviderLoad]) -> list[str]:
+def _limits_in_words(row: ModelProvider | None, loads: Mapping[UUID, ProviderLoad]) -> list[str]:
     load = loads.get(row.pk) if row is not None else None
     if row is None or load is None:
         return []
@@ -353,7 +353,7 @@ def _told_limits(row: ModelProvider | None, loads: Mapping[UUID, ProviderLoad]) 
     return parts
 
 
-def _told_month(row: ModelProvider | None, spent: Spent) -> list[str]:
+def _month_in_words(row: ModelProvider | None, spent: Spent) -> list[str]:
     limit = limit_of_part(row) if row is not None else MonthLimit()
     parts = []
     if spent.cost or limit.cost is not None:

@@ -22,7 +22,7 @@ from chat.providers.spending_months import (
     own_limits,
     standings_of,
 )
-from chat.providers.spending_words import told_limit
+from chat.providers.spending_words import limit_in_words
 from chat.services.spending_limits import (
     remove_member_limit,
     set_limits,
@@ -128,7 +128,7 @@ def member_spending(
         "section": "people",
         "person": person,
         "month": month,
-        "usual": told_limit(month.usual),
+        "usual": limit_in_words(month.usual),
         "form": form,
     }
     return render(request, "chat/member_spending.html", context, status=422 if form.errors else 200)

@@ -132,10 +132,10 @@ class Accumulator:
             raise CallsUnclear
         thought, text = self._joined_thought.close(), self._joined_text.close()
         if self._splitter is not None:
-            said, thoughts = self._splitter.feed(text)
+            shown, thoughts = self._splitter.feed(text)
             rest, last = self._splitter.close()
             self._splitter = None
-            text, thought = said + rest, thought + thoughts + last
+            text, thought = shown + rest, thought + thoughts + last
         return (*self._think(thought), *self._say(text))
 
     def text(self) -> str:

@@ -73,7 +73,7 @@ def adapt(arguments: dict[str, Any], habits: frozenset[str]) -> dict[str, Any]:
     return arguments
 
 
-def habits_told(
+def habits_in_refusal(
     words: str,
     arguments: dict[str, Any],
     status: int,

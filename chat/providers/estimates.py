@@ -16,8 +16,8 @@ def estimate(text: str) -> int:
     return math.ceil(size / BYTES_A_TOKEN)
 
 
-def believed_usage(prompt_tokens: int, said: str) -> TokenCount:
+def believed_usage(prompt_tokens: int, answer: str) -> TokenCount:
     """What a request has probably cost whose provider did not tell; nothing where nothing came of it."""
-    if not said:
+    if not answer:
         return TokenCount()
-    return TokenCount(prompt=prompt_tokens, completion=estimate(said), is_estimate=True)
+    return TokenCount(prompt=prompt_tokens, completion=estimate(answer), is_estimate=True)

@@ -32,7 +32,7 @@ from chat.providers.errors import (
 )
 from workspaces.text_values import read_whole_number
 from workspaces.texts import gettext_noop as _
-from workspaces.waiting_times import told_wait
+from workspaces.waiting_times import wait_in_words
 
 _MOST_READ = 4_000
 _LONGEST_WAIT = 366 * 86_400.0
@@ -72,7 +72,7 @@ _BAD_KEY = re.compile(r"api[ _]?key[ _](not valid|invalid)", re.I)
 _NOTHING_FOUND = _(
     "The model provider found nothing under this address and model (status 404). A workspace admin can check both."
 )
-_LIMIT_TOLD = re.compile(
+_TOKEN_LIMIT = re.compile(
     r"(?:context length(?: is(?: only)?| of)?|\"n_ctx\"|limit of|>)\D{0,3}(\d{3,8})",
     re.I,
 )
@@ -131,7 +131,7 @@ def error_of(
     if is_refusal and has_pictures and status != 429 and _PICTURES.search(words):
         return PicturesRefused(details=more)
     if is_refusal and _CONTEXT.search(words) and not _RATE.search(words):
-        return ContextTooLong(details={**more, **_limit_told(words)})
+        return ContextTooLong(details={**more, **_limit_in(words)})
     if is_refusal and status != 429 and _FILTER.search(words):
         return ContentFiltered(details=more)
     if status == 402 or (is_refusal and _CREDIT.search(words)):
@@ -212,14 +212,14 @@ def _rate_limited(wait: float | None, details: Mapping[str, Any]) -> ProviderErr
     if wait is not None:
         with_wait["wait"] = wait
     message = _("The model provider is receiving too many requests. Try again %(wait)s.") % {
-        "wait": told_wait(wait or 0.0)
+        "wait": wait_in_words(wait or 0.0)
     }
     return ProviderRateLimited(message, details=with_wait)
 
 
-def _limit_told(words: str) -> dict[str, int]:
+def _limit_in(words: str) -> dict[str, int]:
     """How many tokens the model reads, where the refusal names the number."""
-    found = _LIMIT_TOLD.search(words)
+    found = _TOKEN_LIMIT.search(words)
     return {"limit": int(found.group(1))} if found else {}
 
 

@@ -354,13 +354,13 @@ def _is_forgotten(now: datetime) -> Q:
 
 def _reason_to_wait(limits: ProviderLimits, load: ProviderLoad, ahead: int) -> str:
     if limits.at_once is not None and load.running + ahead >= limits.at_once:
-        return _told_limit(limits, f"{_requests(limits.at_once)} at once")
+        return _limit_in_words(limits, f"{_requests(limits.at_once)} at once")
     if limits.a_minute is not None and load.in_last_minute + ahead >= limits.a_minute:
-        return _told_limit(limits, f"{_requests(limits.a_minute)} a minute")
+        return _limit_in_words(limits, f"{_requests(limits.a_minute)} a minute")
     return ""
 
 
-def _told_limit(limits: ProviderLimits, most: str) -> str:
+def _limit_in_words(limits: ProviderLimits, most: str) -> str:
     whose = " from this workspace" if limits.is_part else ""
     return f"“{limits.name}” takes at most {most}{whose}."
 

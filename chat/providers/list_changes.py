@@ -30,14 +30,14 @@ def changes_after(
     new = {name: day for name, day in before.new.items() if name in now}
     # What had gone and is back is no news.
     new |= {name: today for name in now - known if name not in before.gone}
-    gone = {name: day for name, day in before.gone.items() if name not in now}
+    removed = {name: day for name, day in before.gone.items() if name not in now}
     if not listing.left_out:
         # Of a list that is cut off, what is missing may be in the rest.
-        gone |= dict.fromkeys(known - now, today)
+        removed |= dict.fromkeys(known - now, today)
     since = today - timedelta(days=NEW_DAYS)
     return ListChanges(
         new=_newest({name: day for name, day in new.items() if day > since}),
-        gone=_newest(gone),
+        gone=_newest(removed),
         ends=_ends_of(listing),
     )
 

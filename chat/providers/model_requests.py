@@ -70,7 +70,7 @@ async def stream_and_count(
     """
     asked = estimate(json.dumps(request.messages, ensure_ascii=False))
     expected = expected_usage(asked, request.parameters.get("max_tokens"))
-    usage, said = TokenCount(), ""
+    usage, text_so_far = TokenCount(), ""
     async with held_beside(bill, spec, expected) as paid:
         answer = await stream(spec, request, paid.allowance if paid is not None else None)
         try:
@@ -79,16 +79,16 @@ async def stream_and_count(
                     if isinstance(piece, TokenCount):
                         usage = piece
                     elif isinstance(piece, Completion):
-                        usage, said = (
+                        usage, text_so_far = (
                             piece.usage if piece.usage.total else usage,
-                            piece.text or said,
+                            piece.text or text_so_far,
                         )
                     else:
-                        said += piece.text
+                        text_so_far += piece.text
                     yield piece
         finally:
             if paid is not None:
-                usage = usage if usage.total else believed_usage(asked, said)
+                usage = usage if usage.total else believed_usage(asked, text_so_far)
                 # Also where the caller was cancelled: the provider is paid all the same.
                 await asyncio.shield(in_database(charge_alone, paid, usage))
 

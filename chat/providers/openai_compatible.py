@@ -24,8 +24,8 @@ from chat.providers.adapting import (
     PLAIN_SCHEMAS,
     RESPONSES,
     adapt,
+    habits_in_refusal,
     habits_of,
-    habits_told,
 )
 from chat.providers.answer_reader import EVENT_TOO_LONG, AnswerReader
 from chat.providers.base import (
@@ -128,8 +128,8 @@ class OpenAICompatible:
                     first = error
                     continue
                 # Where the other form is not there either, the first refusal says more.
-                said = first if first is not None and error.status in (404, 405) else error
-                failure, cause = _status_error(said, request), said
+                answered = first if first is not None and error.status in (404, 405) else error
+                failure, cause = _status_error(answered, request), answered
             except Exception as error:  # noqa: BLE001 - what is not known goes on its way
                 failure, cause = _failure_of(error, self._unreached()), error
             attempt += 1
@@ -270,7 +270,7 @@ class OpenAICompatible:
             self._habits[request.model] = known - {RESPONSES}
             return False
         refusal = read_error(error.body)
-        now = known | habits_told(
+        now = known | habits_in_refusal(
             refusal.words,
             _arguments(request),
             error.status,

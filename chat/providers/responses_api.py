@@ -153,8 +153,8 @@ class ResponseTranslator:
         for index, item in enumerate(_mappings(response.get("output"))):
             if item.get("type") == "message":
                 for part in _mappings(item.get("content")):
-                    said = part.get("text") or part.get("refusal")
-                    yield _delta({"content": said})
+                    text_of_part = part.get("text") or part.get("refusal")
+                    yield _delta({"content": text_of_part})
             yield from self._item(
                 {"type": "response.output_item.done", "item": item, "output_index": index}
             )

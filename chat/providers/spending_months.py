@@ -21,7 +21,7 @@ from chat.models.spending import USUAL_WARNING
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month, current_month
 from chat.providers.spending import LimitOwner, LimitUse
-from chat.providers.spending_words import told_begin, told_limit, told_used
+from chat.providers.spending_words import begin_in_words, limit_in_words, used_in_words
 from workspaces.database import database_now
 from workspaces.formats import money
 from workspaces.models import User, Workspace
@@ -53,7 +53,7 @@ class Spent:
         return None if 0 < self.tokens == self.unpriced_tokens else self.cost
 
     @property
-    def told_cost(self) -> str:
+    def cost_in_words(self) -> str:
         """The same in words."""
         cost = self.known_cost
         return money(cost) if cost is not None else _("unknown")
@@ -75,14 +75,14 @@ class LimitStatus:
         return not self.line.limit.is_none
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """How much of it is used, in words."""
-        return told_used(self.line) if self.has_limit else ""
+        return used_in_words(self.line) if self.has_limit else ""
 
     @property
-    def told_limit(self) -> str:
+    def limit_in_words(self) -> str:
         """The limit in words; empty: there is none."""
-        return told_limit(self.line.limit)
+        return limit_in_words(self.line.limit)
 
     @property
     def percent(self) -> int:
@@ -133,7 +133,7 @@ class WorkspaceMonth:
     @property
     def begins_anew(self) -> str:
         """When the next month begins, in words."""
-        return told_begin(self.month)
+        return begin_in_words(self.month)
 
     @property
     def standings(self) -> list[LimitStatus]:
@@ -225,7 +225,7 @@ class PersonMonth:
     @property
     def begins_anew(self) -> str:
         """When the next month begins, in words."""
-        return told_begin(self.month)
+        return begin_in_words(self.month)
 
 
 def month_of_person(workspace_id: UUID, person_id: UUID) -> PersonMonth:

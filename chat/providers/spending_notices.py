@@ -16,7 +16,7 @@ from django.utils.translation import override
 from chat.models import ModelProvider
 from chat.providers.base import TokenCount
 from chat.providers.spending import Bill, CrossedThreshold, LimitOwner, add_to_month
-from chat.providers.spending_words import told_begin, told_used
+from chat.providers.spending_words import begin_in_words, used_in_words
 from workspaces.actors import Role
 from workspaces.bell import tell
 from workspaces.database import database_now
@@ -82,8 +82,8 @@ def _tell(workspace_id: UUID, crossed: CrossedThreshold) -> None:
     values = {
         "subject": subject,
         "percent": whole(crossed.line.percent),
-        "used": told_used(crossed.line),
-        "begin": told_begin(crossed.month),
+        "used": used_in_words(crossed.line),
+        "begin": begin_in_words(crossed.month),
     }
     tell(
         workspace_id=workspace_id,

@@ -14,7 +14,7 @@ from chat.providers.base import ProviderSpec
 from chat.providers.errors import SpendingLimitReached
 from chat.providers.months import current_month
 from chat.providers.spending import Allowance, LimitOwner, LimitUse, Payer
-from chat.providers.spending_words import told_refusal
+from chat.providers.spending_words import refusal_in_words
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def refuse(allowance: Allowance, spec: ProviderSpec) -> None:
     line = allowance.reached
     if line is None:
         return
-    reason = told_refusal(line, current_month(allowance.zone), spec.name)
+    reason = refusal_in_words(line, current_month(allowance.zone), spec.name)
     if allowance.payer.person_id is not None:
         _record(allowance.payer, line, spec, reason)
     raise SpendingLimitReached(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 
-def told_used(line: LimitUse) -> str:
+def used_in_words(line: LimitUse) -> str:
     """How much is used of the limit that is nearer, such as "8.10 of 10.00" or "900 of 1,000 tokens"."""
     limit = line.limit
     is_cost = limit.cost is not None and (
@@ -38,7 +38,7 @@ def _alone(line: LimitUse, limit: MonthLimit) -> LimitUse:
     )
 
 
-def told_limit(limit: MonthLimit) -> str:
+def limit_in_words(limit: MonthLimit) -> str:
     """A limit, such as "10.00 and 1,000 tokens"; empty: there is none."""
     parts = []
     if limit.cost is not None:
@@ -48,19 +48,19 @@ def told_limit(limit: MonthLimit) -> str:
     return _(" and ").join(parts)
 
 
-def told_begin(month: Month) -> str:
+def begin_in_words(month: Month) -> str:
     """When a limit begins anew, such as "1 Dec 2026 (Europe/Zurich)"."""
     return f"{day(month.begins_anew_on)} ({month.zone_name})"
 
 
-def told_refusal(line: LimitUse, month: Month, provider: str) -> str:
+def refusal_in_words(line: LimitUse, month: Month, provider: str) -> str:
     """Why a model is not asked: which limit, when it begins anew, and whom to ask.
 
     Args:
         provider: its name in the workspace.
     """
     reason: StrOrPromise
-    values = {"used": told_used(line), "begin": told_begin(month), "provider": provider}
+    values = {"used": used_in_words(line), "begin": begin_in_words(month), "provider": provider}
     is_nothing = 0 in (line.limit.cost, line.limit.tokens)
     if not line.is_reached:
         reason = _HELD[line.whose]
@@ -114,13 +114,13 @@ _HELD: Final = {
 """Where a limit is not used up yet."""
 
 
-def told_near(crossed: CrossedThreshold) -> str:
+def near_in_words(crossed: CrossedThreshold) -> str:
     """What a person reads in the chat once so much of their own limit is used."""
     message = _(
         "You have used %(percent)s%% of your monthly spending limit (%(used)s). It begins anew on %(begin)s."
     )
     return message % {
         "percent": whole(crossed.line.percent),
-        "used": told_used(crossed.line),
-        "begin": told_begin(crossed.month),
+        "used": used_in_words(crossed.line),
+        "begin": begin_in_words(crossed.month),
     }

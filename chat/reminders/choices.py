@@ -93,7 +93,7 @@ def is_due(
     about: ReminderChoice.About = ReminderChoice.About.WAITING,
 ) -> bool:
     """Whether what has waited, or is unseen, since then is to be mailed now."""
-    after, told_at = choice.after(about), choice.told(about)
+    after, told_at = choice.after(about), choice.told_at(about)
     if after == ReminderChoice.After.NEVER:
         return False
     has_waited = since <= now - timedelta(minutes=after)

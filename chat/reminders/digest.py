@@ -253,12 +253,12 @@ def unseen_answers(
 ) -> list[NewsItem]:
     """A person's unseen answers that ended between these moments, the oldest first."""
     turns = unseen_turns(Turn.objects.for_workspace(workspace), since, until)
-    said = Message.objects.for_workspace(workspace).filter(
+    answers = Message.objects.for_workspace(workspace).filter(
         turn_id=OuterRef("pk"), role=MessageRole.ASSISTANT.value
     )
     rows = (
         turns.filter(conversation__owner=person)
-        .annotate(said=Subquery(said.order_by("-step").values("pk")[:1]))
+        .annotate(said=Subquery(answers.order_by("-step").values("pk")[:1]))
         .order_by("finished_at", "pk")
         .values_list("conversation_id", "conversation__title", "said", "user_message_id", "status")
     )

@@ -87,7 +87,7 @@ def _remind(
     # Who never chose gets the row that says what they were told of.
     rows.get_or_create(workspace_id=choice.workspace_id, owner_id=choice.owner_id)
     field = "told_until" if about == About.WAITING else "answers_told_until"
-    mine = rows.filter(owner_id=choice.owner_id, **{field: choice.told(about)})
+    mine = rows.filter(owner_id=choice.owner_id, **{field: choice.told_at(about)})
     if not mine.update(**{field: max(due)}):
         return False
     ReminderMail.objects.create(

@@ -38,10 +38,10 @@ class CheckedTurn:
 def collect(result: CheckResult, turn: Turn, draft: Bud) -> CheckedTurn:
     """Read what a turn that has ended said and called, and judge it. May wait for the model."""
     expected = CheckShape.model_validate(result.expected)
-    said = Message.objects.for_workspace(turn.workspace_id).filter(
+    messages = Message.objects.for_workspace(turn.workspace_id).filter(
         turn=turn, role=MessageRole.ASSISTANT.value
     )
-    texts = [text for text in said.order_by("order_key").values_list("text", flat=True) if text]
+    texts = [text for text in messages.order_by("order_key").values_list("text", flat=True) if text]
     answer = texts[-1] if texts else ""
     calls = _calls_of(turn)
     notes = notes_of(calls)

@@ -70,7 +70,7 @@ def judge(*, bud: Bud, criterion: str, question: str, answer: str, turn: Turn) -
     try:
         spec = provider_for(bud)
         bill = bill_for(turn_payer(turn, bud, actor_for_log(turn), "verdict on a check"), spec)
-        said, usage = ask_aside(
+        reply, usage = ask_aside(
             spec,
             prompt=_PROMPT.format(mark=mark),
             question=asked,
@@ -84,13 +84,13 @@ def judge(*, bud: Bud, criterion: str, question: str, answer: str, turn: Turn) -
         message = _("The model could not be asked to judge “%(criterion)s”.")
         return Verdict(fault=message % {"criterion": criterion})
     cost = bill.prices.cost_of(usage)
-    fault = fault_of(said, criterion)
-    return Verdict(fault=fault, reason=reason_in(said), usage=usage, cost=cost)
+    fault = fault_of(reply, criterion)
+    return Verdict(fault=fault, reason=reason_in(reply), usage=usage, cost=cost)
 
 
-def fault_of(said: str, criterion: str) -> str:
+def fault_of(answer: str, criterion: str) -> str:
     """Why a judge's reply fulfils no criterion, in a sentence; empty: it says that it is fulfilled."""
-    verdict = _verdict_in(said)
+    verdict = _verdict_in(answer)
     if not verdict:
         return _("The model gave no clear verdict on “%(criterion)s”.") % {"criterion": criterion}
     if verdict == "yes":
@@ -100,26 +100,26 @@ def fault_of(said: str, criterion: str) -> str:
     }
 
 
-def reason_in(said: str) -> str:
+def reason_in(answer: str) -> str:
     """What a judge's reply says beside its verdict; all of it where nobody can tell the verdict."""
-    text = said.strip()
+    text = answer.strip()
     first, _line, rest = text.partition("\n")
     if found := _LINE.fullmatch(first):
         text = rest
-    elif _verdict_in(said) and (found := _BEGIN.match(text)):
+    elif _verdict_in(answer) and (found := _BEGIN.match(text)):
         text = text[found.end() :].lstrip(" ,;:.!–—-*\n")
     return text.strip()[:_MOST_REASON]
 
 
-def _verdict_in(said: str) -> str:
+def _verdict_in(answer: str) -> str:
     """The word of the first line, or that a reply begins or ends with.
 
     Words in the midst of it are no verdict; two that differ are none.
     """
-    first, _line, rest = said.strip().partition("\n")
+    first, _line, rest = answer.strip().partition("\n")
     if rest.strip() and (alone := _LINE.fullmatch(first)):
         return alone[1].lower()
-    without_choice = _CHOICE.sub("", said)
+    without_choice = _CHOICE.sub("", answer)
     ends = [
         _BEGIN.match(without_choice[:_MOST_LOOKED]),
         _END.search(without_choice[-_MOST_LOOKED:]),

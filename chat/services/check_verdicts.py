@@ -43,16 +43,16 @@ class MadeCall:
 def faults_of(expected: CheckShape, *, answer: str, calls: Sequence[MadeCall]) -> list[str]:
     """Give what is not as expected; empty: all is. What a model has to judge is not looked at."""
     faults = [fault for one in expected.calls if (fault := _fault_of_call(one, calls)) is not None]
-    said = _plain(answer)
+    spoken = _plain(answer)
     faults += [
         _("The answer does not contain “%(words)s”.") % {"words": words}
         for words in expected.contains
-        if _plain(words) not in said
+        if _plain(words) not in spoken
     ]
     faults += [
         _("The answer contains “%(words)s”, which it should not.") % {"words": words}
         for words in expected.excludes
-        if _plain(words) in said
+        if _plain(words) in spoken
     ]
     return faults
 

@@ -110,11 +110,11 @@ def _head(chat: Conversation, files: Iterable[CopiedFile]) -> dict[str, Any]:
         "is_archived": chat.is_archived,
         "is_temporary": chat.is_temporary,
         "leaf": str(chat.leaf_id) if chat.leaf_id else None,
-        "files": _told(files),
+        "files": _files_in_json(files),
     }
 
 
-def _told(files: Iterable[CopiedFile]) -> list[dict[str, Any]]:
+def _files_in_json(files: Iterable[CopiedFile]) -> list[dict[str, Any]]:
     artifacts: dict[UUID, Artifact] = {}
     versions: defaultdict[UUID, list[dict[str, Any]]] = defaultdict(list)
     for one in files:

@@ -153,8 +153,8 @@ def _chats(row: DataCopy) -> Any:
 
 
 def _sizes(row: DataCopy, chats: list[UUID]) -> dict[UUID, tuple[int, int]]:
-    said = Message.objects.for_workspace(row.workspace_id).filter(conversation__in=chats)
-    texts = said.order_by().values_list("conversation_id").annotate(size=Sum(Length("text")))
+    messages = Message.objects.for_workspace(row.workspace_id).filter(conversation__in=chats)
+    texts = messages.order_by().values_list("conversation_id").annotate(size=Sum(Length("text")))
     sizes = {pk: (size or 0, 0) for pk, size in texts}
     if row.with_files:
         chat_id = F("artifact__conversation_id")

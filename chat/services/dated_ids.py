@@ -23,5 +23,5 @@ def id_said_at(moment: datetime, place: int) -> UUID:
     Args:
         place: of messages that were said in one millisecond, the later one has the greater place.
     """
-    said = first_id_at(moment.timestamp()).int
-    return UUID(int=said | _VERSION | place % _PLACES << 64 | _VARIANT | secrets.randbits(62))
+    first = first_id_at(moment.timestamp()).int
+    return UUID(int=first | _VERSION | place % _PLACES << 64 | _VARIANT | secrets.randbits(62))

@@ -99,7 +99,7 @@ def keep_draft(
     mine = Draft.objects.for_workspace(workspace).filter(owner=owner)
     place = {"conversation_id": conversation_id}
     values = {"workspace_id": workspace.pk, "owner": owner, **place}
-    said: dict[str, Any] = {
+    contents: dict[str, Any] = {
         "text": text,
         "attachments": [one.as_json() for one in attachments],
         "written_at": written_at,
@@ -109,11 +109,13 @@ def keep_draft(
         before: Draft | None = mine.filter(**place).first()
         if before is None:
             # Two devices may keep the first one at the same moment.
-            Draft.objects.bulk_create([Draft(**values, **said)], ignore_conflicts=True)
+            Draft.objects.bulk_create([Draft(**values, **contents)], ignore_conflicts=True)
         stored = before or mine.get(**place)
         # The same text again says nothing new: a device whose clock is ahead sends it whenever it hears of one.
-        is_same = (stored.text, stored.attachments) == (text, said["attachments"])
-        change = {"written_at": written_at} if is_same else {**said, "version": F("version") + 1}
+        is_same = (stored.text, stored.attachments) == (text, contents["attachments"])
+        change = (
+            {"written_at": written_at} if is_same else {**contents, "version": F("version") + 1}
+        )
         mine.filter(may_replace, **place).update(**change)
         kept: Draft = mine.get(**place)
         if (kept.text, kept.attachments) != (

@@ -81,7 +81,7 @@ def uses_of_provider(provider: ModelProvider, actor: Actor) -> ProviderUses:
     )
 
 
-def told_needed(uses: ProviderUses) -> str:
+def needed_in_words(uses: ProviderUses) -> str:
     """Why it cannot be deleted, in a sentence; empty: it can."""
     if not uses.is_needed:
         return ""
@@ -139,7 +139,7 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     if provider.is_shared and provider.withheld != WithheldReason.WITHDRAWN.value:
         needed = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
         raise Conflict(needed % {"name": provider.name})
-    if needed := told_needed(uses_of_provider(provider, actor)):
+    if needed := needed_in_words(uses_of_provider(provider, actor)):
         raise Conflict(needed)
     for draft in Bud.objects.for_workspace(provider.workspace_id).tried().filter(provider=provider):
         forget_draft(draft=draft, actor=actor)
@@ -147,4 +147,4 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     try:
         provider.delete()
     except models.ProtectedError as error:  # since the moment before
-        raise Conflict(told_needed(uses_of_provider(provider, actor))) from error
+        raise Conflict(needed_in_words(uses_of_provider(provider, actor))) from error

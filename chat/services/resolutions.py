@@ -187,10 +187,10 @@ def _words(resolution: Resolution, note: str) -> str:
     """What the model reads as the result."""
     if resolution is Resolution.RUN_AGAIN:
         return "This call was made again."
-    said = f" Their note: {note}" if note else ""
+    remark = f" Their note: {note}" if note else ""
     if resolution is Resolution.MARK_DONE:
-        return f"The connection was lost, but the user says that this call took effect.{said}"
-    return _NOT_AGAIN + said
+        return f"The connection was lost, but the user says that this call took effect.{remark}"
+    return _NOT_AGAIN + remark
 
 
 def _record(call: ToolCall, resolution: Resolution, actor: Actor) -> None:

@@ -104,16 +104,18 @@ def search(*, workspace: Workspace, person: User, query: str) -> list[SearchHit]
     says_something = bool(parts or filters.tool)
     marked = _marked(workspace, person, filters) if says_something else None
     wanted = _wanted_texts(workspace, person, parts, filters, marked) if parts else None
-    said = list(_messages(workspace, person, filters, marked, wanted)) if says_something else []
-    found_in_texts = {hit.conversation.pk for hit in said}
+    in_messages = (
+        list(_messages(workspace, person, filters, marked, wanted)) if says_something else []
+    )
+    found_in_texts = {hit.conversation.pk for hit in in_messages}
     titles = _titles(workspace, person, parts, filters, marked)
     titled = [hit for hit in titles if hit.conversation.pk not in found_in_texts]
     # A file belongs to no call.
     wants_files = not filters.tool and bool(parts or filters.has_file)
     found = list(_files(workspace, person, parts, filters)) if wants_files else []
-    shown = {hit.message_id for hit in said}
+    shown = {hit.message_id for hit in in_messages}
     beside = _beside(workspace, person, filters, wanted, shown) if wanted else []
-    return [*titled, *found, *said, *beside][: 2 * MOST_HITS]
+    return [*titled, *found, *in_messages, *beside][: 2 * MOST_HITS]
 
 
 def _titles(

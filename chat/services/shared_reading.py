@@ -230,19 +230,19 @@ def _copy_messages(
     """Write the messages; gives the last one. No turns: nobody here has asked, and no bud has answered."""
     messages: list[Message] = []
     attachments: list[Attachment] = []
-    for said in _answers_joined(document):
+    for original in _answers_joined(document):
         message = Message(
             workspace_id=new.workspace_id,
             conversation=new,
             parent=messages[-1] if messages else None,
-            role=said.role.value,
-            text=said.text,
+            role=original.role.value,
+            text=original.text,
             status=MessageStatus.COMPLETE.value,
             order_key=len(messages) + 1,
             json_meta={ORIGIN: MessageOrigin.SHARED.value},
         )
         messages.append(message)
-        attachments += _copied(said, message, attached, versions)
+        attachments += _copied(original, message, attached, versions)
     Message.objects.bulk_create(messages)
     Attachment.objects.bulk_create(attachments)
     return messages[-1] if messages else None
@@ -251,26 +251,26 @@ def _copy_messages(
 def _answers_joined(document: SharedDocument) -> list[SharedMessage]:
     """Questions, and each answer as one message. Steps that only called tools are left out: calls are not copied."""
     joined: list[SharedMessage] = []
-    for said in document.messages:
-        is_answer = said.role is MessageRole.ASSISTANT
-        if is_answer and not said.text:
+    for original in document.messages:
+        is_answer = original.role is MessageRole.ASSISTANT
+        if is_answer and not original.text:
             continue
         if is_answer and joined and joined[-1].role is MessageRole.ASSISTANT:
-            text = f"{joined[-1].text}\n\n{said.text}"
+            text = f"{joined[-1].text}\n\n{original.text}"
             joined[-1] = joined[-1].model_copy(update={"text": text})
         else:
-            joined.append(said)
+            joined.append(original)
     return joined
 
 
 def _copied(
-    said: SharedMessage,
+    original: SharedMessage,
     message: Message,
     attached: Mapping[tuple[UUID, int], Attachment],
     versions: _Versions,
 ) -> list[Attachment]:
     copies: list[Attachment] = []
-    for file in said.files:
+    for file in original.files:
         key = (file.artifact_id, file.number)
         old, version = attached.get(key), versions.get(key)
         if old is None or version is None:

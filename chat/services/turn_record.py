@@ -178,10 +178,10 @@ def _record_read(turn: Turn, actor: Actor) -> None:
     )
 
 
-def _contents_of(turn: Turn, said: Sequence[Message]) -> TurnContents:
+def _contents_of(turn: Turn, answers: Sequence[Message]) -> TurnContents:
     messages = prompt_of(turn)
     # What broke off is kept for people, and is in no prompt.
-    answer = said[-1].text if said and turn.status in _BROKEN_OFF else ""
+    answer = answers[-1].text if answers and turn.status in _BROKEN_OFF else ""
     if messages and messages[-1].role == "assistant" and not messages[-1].calls:
         answer = messages[-1].text  # said with the last request, and no part of it
         messages = messages[:-1]

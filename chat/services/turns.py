@@ -126,8 +126,8 @@ def send_or_queue(
     mentioned = find_mentioned(conversation, bud_id, actor)
     with changing(conversation.pk, conversation.workspace_id) as changes:
         _must_be_there(changes)
-        standing = standing_of(changes.conversation, client_id, mentioned)
-        known = find_sent(conversation, client_id, digest) if standing.knows_message else None
+        state = standing_of(changes.conversation, client_id, mentioned)
+        known = find_sent(conversation, client_id, digest) if state.knows_message else None
         if known is not None:
             return known
         _check_mentioned(conversation, bud_id, mentioned)
@@ -135,7 +135,7 @@ def send_or_queue(
         compared = find_compared(bud=mentioned or changes.conversation.bud, names=compare)
         refs = check_refs(changes.conversation, attachments)
         asker = TurnRequester.from_actor(actor)
-        if not standing.is_active:
+        if not state.is_active:
             message, turn = begin_turn(
                 changes,
                 client_id=client_id,
@@ -144,7 +144,7 @@ def send_or_queue(
                 asker=asker,
                 refs=refs,
                 parent=path_end(changes),
-                known=SendContext(actor, standing),
+                known=SendContext(actor, state),
                 mentioned=mentioned,
                 compared=compared,
             )

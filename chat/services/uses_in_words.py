@@ -19,17 +19,17 @@ _MOST_NAMED: Final = 10
 
 def require_word(taken: RemovedModelUses) -> None:
     """Raise InvalidInput at `takes_away` where models would be taken from what uses them."""
-    if warning := told_taken(taken):
+    if warning := taken_in_words(taken):
         raise InvalidInput(fields={"takes_away": [warning]})
 
 
-def told_taken(taken: RemovedModelUses) -> str:
+def taken_in_words(taken: RemovedModelUses) -> str:
     """What gets no answers any more if models are taken away, in words; empty: nothing."""
     if not taken.models:
         return ""
     uses = SharedProviderUses(workspaces=taken.workspaces, buds=taken.buds, chats=taken.chats)
     sentences = []
-    if used_by := told_uses(uses):
+    if used_by := uses_in_words(uses):
         sentences.append(
             ngettext(
                 "Models that you take away are used by %(uses)s of %(count)s workspace: %(models)s.",
@@ -60,7 +60,7 @@ def _short_list(names: Sequence[str]) -> str:
     return f"{shown} …" if len(names) > _MOST_NAMED else shown
 
 
-def told_uses(uses: SharedProviderUses) -> str:
+def uses_in_words(uses: SharedProviderUses) -> str:
     """How many buds and chats get their answers from it, in words; empty: none."""
     parts = []
     if uses.buds:

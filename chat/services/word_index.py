@@ -216,8 +216,8 @@ def _since(newest: list[Any], last: UUID, hits: int) -> UUID:
 
 
 def _on_sqlite(rows: Any, wanted: WordSearch) -> Iterator[Any]:
-    said = f"text : ({' AND '.join(fts5(wanted.parts))})"
-    owned = f"owner : {wanted.workspace_id.hex}{wanted.owner_id.hex} AND {said}"
+    wanted_words = f"text : ({' AND '.join(fts5(wanted.parts))})"
+    owned = f"owner : {wanted.workspace_id.hex}{wanted.owner_id.hex} AND {wanted_words}"
     if wanted.marked is not None:
         marked = json.dumps([one.hex for one in wanted.marked])
         ids = _listed(_SQLITE_MARKED, [owned, marked])
@@ -227,7 +227,7 @@ def _on_sqlite(rows: Any, wanted: WordSearch) -> Iterator[Any]:
     if wanted.has_imports or wanted.span != SearchPeriod():
         yield from _on_sqlite_by_ids(rows, wanted, owned)
     else:
-        yield from _on_sqlite_by_rows(rows, wanted, owned, said)
+        yield from _on_sqlite_by_rows(rows, wanted, owned, wanted_words)
 
 
 def _on_sqlite_by_ids(rows: Any, wanted: WordSearch, owned: str) -> Iterator[Any]:
@@ -243,7 +243,9 @@ def _on_sqlite_by_ids(rows: Any, wanted: WordSearch, owned: str) -> Iterator[Any
         yield rows.extra(where=[f"chat_message.rowid IN ({query})"], params=params)  # noqa: S610  our own words
 
 
-def _on_sqlite_by_rows(rows: Any, wanted: WordSearch, owned: str, said: str) -> Iterator[Any]:
+def _on_sqlite_by_rows(
+    rows: Any, wanted: WordSearch, owned: str, wanted_words: str
+) -> Iterator[Any]:
     """The newest are the last rows, so few are looked at."""
     some = f"{_SQLITE_UP_TO} ORDER BY rowid DESC LIMIT {MOST_CANDIDATES}"
     end = _LAST_ROW
@@ -262,7 +264,7 @@ def _on_sqlite_by_rows(rows: Any, wanted: WordSearch, owned: str, said: str) -> 
     if chats:
         ids, is_whole = _in_chats(
             chats,
-            lambda few: _listed(some, [f"owner : ({' OR '.join(few)}) AND {said}", end]),
+            lambda few: _listed(some, [f"owner : ({' OR '.join(few)}) AND {wanted_words}", end]),
         )
         yield _among_numbered(rows, ids)
         if is_whole:

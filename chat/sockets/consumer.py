@@ -35,7 +35,7 @@ from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import give_place_back, sockets, take_place
 from chat.sockets.rounds import PageCheck, Rounds, rounds
 from chat.sockets.send_queue import SendQueue
-from chat.sockets.socket_access import Door, why_shut_out
+from chat.sockets.socket_access import SocketAccess, why_shut_out
 from mcp_servers.client.canonical import clean_text
 from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
@@ -57,7 +57,7 @@ CHECK_SECONDS = 2.0
 class WorkspaceConsumer(AsyncWebsocketConsumer):
     """A person's page in one workspace."""
 
-    door: Door
+    access: SocketAccess
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -122,17 +122,17 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         # Of this task, which serves this socket alone.
         set_reach(reach_of([], person=user.pk))
         try:
-            self.door = await in_database(self._enter, user)
+            self.access = await in_database(self._enter, user)
         except NotFound:
             slug = self.scope["url_route"]["kwargs"]["workspace_slug"]
             await self.close(await in_database(why_shut_out, user, slug))
             return
-        set_reach(reach_of([self.door.workspace.pk], person=user.pk))
+        set_reach(reach_of([self.access.workspace.pk], person=user.pk))
         serve_from(asyncio.get_running_loop())
         sockets.add(self)
         self._rounds = rounds()
         self._rounds.add(self)
-        for group in (workspace_group(self.door.workspace.pk), user_group(user.pk)):
+        for group in (workspace_group(self.access.workspace.pk), user_group(user.pk)):
             await self._join(group)
         self._run(self._write())
         self._run(self._check_now_and_then())
@@ -142,9 +142,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         person_ids = parse_qs(self.scope["query_string"].decode("ascii", "replace")).get("person")
         return person_ids is None or person_ids == [str(user.pk)]
 
-    def _enter(self, user: Any) -> Door:
+    def _enter(self, user: Any) -> SocketAccess:
         client = self.scope.get("client")
-        return Door(
+        return SocketAccess(
             user,
             self.scope["url_route"]["kwargs"]["workspace_slug"],
             ip_address=str(client[0]) if client else None,
@@ -173,7 +173,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     # Commands
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        if not hasattr(self, "door"):
+        if not hasattr(self, "access"):
             return
         ref: str | None = None
         try:
@@ -213,17 +213,17 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         if own is not None:
             await own(command)
             return
-        answer = await in_database(HANDLERS[type(command)], self.door, command)
+        answer = await in_database(HANDLERS[type(command)], self.access, command)
         self._push(Accepted(ref=command.ref, **answer))
 
     async def subscribe(self, command: commands.Subscribe) -> None:
-        conversation = await in_database(self.door.conversation, command.conversation_id)
+        conversation = await in_database(self.access.conversation, command.conversation_id)
         following = self._following
         if conversation.pk not in following and len(following) >= MOST_CONVERSATIONS:
             raise InvalidInput(_("Too many conversations are open on this page."))
         following.begin(conversation.pk)
         await self._join(conversation_group(conversation.pk))
-        is_streaming = await in_database(self.door.is_active, conversation)
+        is_streaming = await in_database(self.access.is_active, conversation)
         if command.seq == conversation.event_seq and not is_streaming:
             following.is_current(conversation.pk, conversation.event_seq)
             current = Current(
@@ -238,7 +238,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._run(in_database(self._warm_up, conversation.pk))
 
     def _warm_up(self, conversation_id: UUID) -> None:
-        rows = Conversation.objects.for_workspace(self.door.workspace).select_related("bud")
+        rows = Conversation.objects.for_workspace(self.access.workspace).select_related("bud")
         try:
             warm_up(rows.fetch(conversation_id))
         except DomainError:
@@ -265,7 +265,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def workspace_changed(self, message: Mapping[str, Any]) -> None:
         """A nudge: look at something again. What concerns one person reaches their pages of every workspace."""
-        if message["workspace_id"] == str(self.door.workspace.pk):
+        if message["workspace_id"] == str(self.access.workspace.pk):
             self._push(WorkspaceChanged(kind=message["kind"], id=message["id"]))
 
     async def access_changed(self, message: Mapping[str, Any]) -> None:
@@ -304,7 +304,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def _heal(self, conversation_id: UUID) -> None:
         try:
-            conversation = await in_database(self.door.conversation, conversation_id)
+            conversation = await in_database(self.access.conversation, conversation_id)
             await self._following.send_snapshot(conversation)
         except DomainError:
             self._following.end(conversation_id)
@@ -329,7 +329,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         return self._following.note_missed(seen.newest, before)
 
     async def _close_unless_welcome(self) -> None:
-        code = await in_database(self.door.reason_to_close)
+        code = await in_database(self.access.reason_to_close)
         if code is not None:
             await self.close(code)
 

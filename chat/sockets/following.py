@@ -25,29 +25,29 @@ class Following:
     def __init__(self, queue: SendQueue) -> None:
         self._queue = queue
         # Conversation → number of the newest event told.
-        self._told: dict[UUID, int] = {}
+        self._sent_seqs: dict[UUID, int] = {}
         # Conversation → what has come while its snapshot is being read.
         self._held: dict[UUID, list[tuple[str, int]]] = {}
         self.stale: set[UUID] = set()
         """Those that need a fresh snapshot, since something of them was not told."""
 
     def __contains__(self, conversation_id: UUID) -> bool:
-        return conversation_id in self._told
+        return conversation_id in self._sent_seqs
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._sent_seqs)
 
     @property
     def conversation_ids(self) -> list[UUID]:
-        return list(self._told)
+        return list(self._sent_seqs)
 
     def begin(self, conversation_id: UUID) -> None:
         """Watch before reading: what happens in between comes twice, and never not at all."""
-        self._told.setdefault(conversation_id, -1)
+        self._sent_seqs.setdefault(conversation_id, -1)
         hub.watch(conversation_id, self, asyncio.get_running_loop())
 
     def end(self, conversation_id: UUID) -> None:
-        self._told.pop(conversation_id, None)
+        self._sent_seqs.pop(conversation_id, None)
         self.stale.discard(conversation_id)
         hub.unwatch(conversation_id, self)
 
@@ -57,11 +57,11 @@ class Following:
 
     def is_current(self, conversation_id: UUID, seq: int) -> None:
         """The page has everything up to this number."""
-        self._told[conversation_id] = seq
+        self._sent_seqs[conversation_id] = seq
 
     def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
         """From the hub: one encoded event."""
-        if conversation_id not in self._told or conversation_id in self.stale:
+        if conversation_id not in self._sent_seqs or conversation_id in self.stale:
             return
         held = self._held.get(conversation_id)
         if held is not None:
@@ -70,7 +70,7 @@ class Following:
                 held.append((frame, seq))
             return
         if seq is not None:
-            self._told[conversation_id] = max(seq, self._told[conversation_id])
+            self._sent_seqs[conversation_id] = max(seq, self._sent_seqs[conversation_id])
         if not self._queue.push(frame):
             self._start_over()
 
@@ -81,7 +81,7 @@ class Following:
         """
         is_on_its_way = False
         for conversation_id, seq in newest.items():
-            if self._told.get(conversation_id, seq) >= seq:
+            if self._sent_seqs.get(conversation_id, seq) >= seq:
                 continue
             if before.get(conversation_id) == seq:
                 self.stale.add(conversation_id)
@@ -98,19 +98,19 @@ class Following:
             frame, seq, streaming = await in_database(_encoded_snapshot, conversation, ref)
         finally:
             self._held.pop(conversation.pk, None)
-        self._told[conversation.pk] = seq
+        self._sent_seqs[conversation.pk] = seq
         frames = [frame, *_since(conversation.pk, streaming)]
         for later, number in held:
             if number > seq:
-                self._told[conversation.pk] = number
+                self._sent_seqs[conversation.pk] = number
                 frames.append(later)
         self._queue.let_in(frames)
 
     def _start_over(self) -> None:
         """A slow reader is given fresh snapshots instead of an endless queue."""
-        logger.warning("socket_reads_slowly", extra={"conversations": len(self._told)})
+        logger.warning("socket_reads_slowly", extra={"conversations": len(self._sent_seqs)})
         self._queue.clear()
-        self.stale |= set(self._told)
+        self.stale |= set(self._sent_seqs)
         self._queue.nudge()
 
 

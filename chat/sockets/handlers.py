@@ -23,23 +23,23 @@ from chat.services.turns import (
     send_or_queue,
     stop_turn,
 )
-from chat.sockets.socket_access import Door
+from chat.sockets.socket_access import SocketAccess
 from chat.values import Decision, Remember
 
 Answer = dict[str, UUID]
 """The ids of what came into being, as `Accepted` names them."""
 
 
-def _send(door: Door, command: commands.Send) -> Answer:
+def _send(access: SocketAccess, command: commands.Send) -> Answer:
     sent = send_or_queue(
-        conversation=door.conversation(command.conversation_id),
+        conversation=access.conversation(command.conversation_id),
         client_id=command.client_id,
         text=command.text,
         attachments=[_ref(one) for one in command.attachments],
         when_busy=command.when_busy,
         bud_id=command.bud_id,
         compare=[(one.provider_id, one.name) for one in command.compare],
-        actor=door.actor,
+        actor=access.actor,
     )
     if isinstance(sent, QueuedSend):
         return {"queued_id": sent.message.pk}
@@ -52,99 +52,99 @@ def _ref(name: commands.ResourceName | commands.FileName) -> Ref:
     return ResourceRef(**name.model_dump())
 
 
-def _edit_message(door: Door, command: commands.EditMessage) -> Answer:
-    message = door.message(command.message_id)
+def _edit_message(access: SocketAccess, command: commands.EditMessage) -> Answer:
+    message = access.message(command.message_id)
     sent = edit_message(
-        message=message, client_id=command.client_id, text=command.text, actor=door.actor
+        message=message, client_id=command.client_id, text=command.text, actor=access.actor
     )
     return {"message_id": sent.message.pk, "turn_id": sent.turn.pk}
 
 
-def _regenerate(door: Door, command: commands.Regenerate) -> Answer:
-    turn = door.turn(command.turn_id)
+def _regenerate(access: SocketAccess, command: commands.Regenerate) -> Answer:
+    turn = access.turn(command.turn_id)
     model = command.model
     begun = regenerate(
         turn=turn,
         client_id=command.client_id,
         wish=command.wish,
         model=(model.provider_id, model.name) if model else None,
-        actor=door.actor,
+        actor=access.actor,
     )
     return {"turn_id": begun.pk}
 
 
-def _compare(door: Door, command: commands.Compare) -> Answer:
-    turn = door.turn(command.turn_id)
+def _compare(access: SocketAccess, command: commands.Compare) -> Answer:
+    turn = access.turn(command.turn_id)
     model = (command.model.provider_id, command.model.name)
-    begun = compare_answer(turn=turn, client_id=command.client_id, model=model, actor=door.actor)
+    begun = compare_answer(turn=turn, client_id=command.client_id, model=model, actor=access.actor)
     return {"turn_id": begun.pk}
 
 
-def _choose(door: Door, command: commands.Choose) -> Answer:
-    choose_answer(turn=door.turn(command.turn_id), actor=door.actor)
+def _choose(access: SocketAccess, command: commands.Choose) -> Answer:
+    choose_answer(turn=access.turn(command.turn_id), actor=access.actor)
     return {}
 
 
-def _continue(door: Door, command: commands.Continue) -> Answer:
-    continue_turn(turn=door.turn(command.turn_id), actor=door.actor)
+def _continue(access: SocketAccess, command: commands.Continue) -> Answer:
+    continue_turn(turn=access.turn(command.turn_id), actor=access.actor)
     return {}
 
 
-def _rate(door: Door, command: commands.Rate) -> Answer:
-    turn = door.turn(command.turn_id)
-    rate_turn(turn=turn, rating=command.rating, reason=command.reason, actor=door.actor)
+def _rate(access: SocketAccess, command: commands.Rate) -> Answer:
+    turn = access.turn(command.turn_id)
+    rate_turn(turn=turn, rating=command.rating, reason=command.reason, actor=access.actor)
     return {}
 
 
-def _show_branch(door: Door, command: commands.ShowBranch) -> Answer:
-    message = door.message(command.message_id)
-    show_branch(message=message, actor=door.actor)
+def _show_branch(access: SocketAccess, command: commands.ShowBranch) -> Answer:
+    message = access.message(command.message_id)
+    show_branch(message=message, actor=access.actor)
     return {}
 
 
-def _edit_queued(door: Door, command: commands.EditQueued) -> Answer:
-    queued = door.queued(command.queued_id)
-    edit_queued(queued=queued, text=command.text, actor=door.actor)
+def _edit_queued(access: SocketAccess, command: commands.EditQueued) -> Answer:
+    queued = access.queued(command.queued_id)
+    edit_queued(queued=queued, text=command.text, actor=access.actor)
     return {}
 
 
-def _remove_queued(door: Door, command: commands.RemoveQueued) -> Answer:
-    queued = door.queued(command.queued_id)
-    remove_queued(queued=queued, actor=door.actor)
+def _remove_queued(access: SocketAccess, command: commands.RemoveQueued) -> Answer:
+    queued = access.queued(command.queued_id)
+    remove_queued(queued=queued, actor=access.actor)
     return {}
 
 
-def _send_queued(door: Door, command: commands.SendQueued) -> Answer:
-    queued = door.queued(command.queued_id)
-    send_queued_now(queued=queued, actor=door.actor)
+def _send_queued(access: SocketAccess, command: commands.SendQueued) -> Answer:
+    queued = access.queued(command.queued_id)
+    send_queued_now(queued=queued, actor=access.actor)
     return {}
 
 
-def _resolve(door: Door, command: commands.Resolve) -> Answer:
-    call = door.tool_call(command.tool_call_id)
-    resolve_call(call=call, resolution=command.resolution, note=command.note, actor=door.actor)
+def _resolve(access: SocketAccess, command: commands.Resolve) -> Answer:
+    call = access.tool_call(command.tool_call_id)
+    resolve_call(call=call, resolution=command.resolution, note=command.note, actor=access.actor)
     return {}
 
 
-def _stop(door: Door, command: commands.Stop) -> Answer:
-    turn = door.turn(command.turn_id)
-    stop_turn(turn=turn, actor=door.actor)
+def _stop(access: SocketAccess, command: commands.Stop) -> Answer:
+    turn = access.turn(command.turn_id)
+    stop_turn(turn=turn, actor=access.actor)
     return {}
 
 
-def _retry(door: Door, command: commands.Retry) -> Answer:
-    turn = door.turn(command.turn_id)
-    retry_turn(turn=turn, actor=door.actor)
+def _retry(access: SocketAccess, command: commands.Retry) -> Answer:
+    turn = access.turn(command.turn_id)
+    retry_turn(turn=turn, actor=access.actor)
     return {}
 
 
-def _decide(door: Door, command: commands.Decide) -> Answer:
-    call = door.tool_call(command.tool_call_id)
+def _decide(access: SocketAccess, command: commands.Decide) -> Answer:
+    call = access.tool_call(command.tool_call_id)
     is_approval = command.decision == "approve"
     decide(
         call=call,
         decision=Decision.APPROVED if is_approval else Decision.REFUSED,
-        actor=door.actor,
+        actor=access.actor,
         arguments=command.arguments if is_approval else None,
         note=command.note,
         remember=command.remember if is_approval else Remember.NOT,
@@ -152,19 +152,21 @@ def _decide(door: Door, command: commands.Decide) -> Answer:
     return {}
 
 
-def _answer_input(door: Door, command: commands.AnswerInput) -> Answer:
-    request = door.input_request(command.input_request_id)
-    answer_input(request=request, action=command.action, content=command.content, actor=door.actor)
+def _answer_input(access: SocketAccess, command: commands.AnswerInput) -> Answer:
+    request = access.input_request(command.input_request_id)
+    answer_input(
+        request=request, action=command.action, content=command.content, actor=access.actor
+    )
     return {}
 
 
-def _seen(door: Door, command: commands.Seen) -> Answer:
-    conversation = door.conversation(command.conversation_id)
-    mark_seen(conversation=conversation, until=command.until, actor=door.actor)
+def _seen(access: SocketAccess, command: commands.Seen) -> Answer:
+    conversation = access.conversation(command.conversation_id)
+    mark_seen(conversation=conversation, until=command.until, actor=access.actor)
     return {}
 
 
-HANDLERS: Mapping[type[Any], Callable[[Door, Any], Answer]] = {
+HANDLERS: Mapping[type[Any], Callable[[SocketAccess, Any], Answer]] = {
     commands.Seen: _seen,
     commands.Send: _send,
     commands.EditMessage: _edit_message,

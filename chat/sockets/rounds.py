@@ -17,7 +17,7 @@ from uuid import UUID
 
 from chat.events import CloseCode
 from chat.models import Conversation
-from chat.sockets.socket_access import Door, read_sessions, signed_in, why_shut_out
+from chat.sockets.socket_access import SocketAccess, read_sessions, signed_in, why_shut_out
 from workspaces.database import in_database
 from workspaces.models import Membership, User
 
@@ -53,7 +53,7 @@ class PageCheck:
 class FollowingPage(Protocol):
     """What is looked after; on the loop that serves it."""
 
-    door: Door
+    access: SocketAccess
 
     @property
     def conversation_ids(self) -> Collection[UUID]:
@@ -99,7 +99,7 @@ class Rounds:
         self, pages: Sequence[FollowingPage], rights: RightsCheck
     ) -> list[FollowingPage]:
         """One look after these pages; gives those that miss something."""
-        asked = [(page.door, tuple(page.conversation_ids)) for page in pages]
+        asked = [(page.access, tuple(page.conversation_ids)) for page in pages]
         try:
             seen = await in_database(look, asked, rights)
         except Exception:
@@ -126,30 +126,34 @@ def rounds() -> Rounds:
     return _rounds.setdefault(asyncio.get_running_loop(), Rounds())
 
 
-def look(pages: Sequence[tuple[Door, Collection[UUID]]], rights: RightsCheck) -> list[PageCheck]:
+def look(
+    pages: Sequence[tuple[SocketAccess, Collection[UUID]]], rights: RightsCheck
+) -> list[PageCheck]:
     """How things stand for each page: one statement for events, memberships and sessions each, however many pages there are."""
-    closing = _reasons_to_close([door for door, _ in pages], rights) if rights else {}
+    closing = _reasons_to_close([access for access, _ in pages], rights) if rights else {}
     numbers = _newest_events(list({one for _, ids in pages for one in ids}))
     return [
         PageCheck(
-            closing.get(door),
+            closing.get(access),
             {
-                one: numbers[one, door.workspace.pk, door.user.pk]
+                one: numbers[one, access.workspace.pk, access.user.pk]
                 for one in ids
-                if (one, door.workspace.pk, door.user.pk) in numbers
+                if (one, access.workspace.pk, access.user.pk) in numbers
             },
         )
-        for door, ids in pages
+        for access, ids in pages
     ]
 
 
-def _reasons_to_close(doors: Sequence[Door], rights: RightsCheck) -> dict[Door, CloseCode]:
-    reasons: dict[Door, CloseCode] = {}
-    for start in range(0, len(doors), _MOST_AT_ONCE):
-        some = doors[start : start + _MOST_AT_ONCE]
+def _reasons_to_close(
+    accesses: Sequence[SocketAccess], rights: RightsCheck
+) -> dict[SocketAccess, CloseCode]:
+    reasons: dict[SocketAccess, CloseCode] = {}
+    for start in range(0, len(accesses), _MOST_AT_ONCE):
+        some = accesses[start : start + _MOST_AT_ONCE]
         rows = Membership.objects.across_workspaces().filter(
-            user__in={door.user.pk for door in some},
-            workspace__in={door.workspace.pk for door in some},
+            user__in={access.user.pk for access in some},
+            workspace__in={access.workspace.pk for access in some},
             workspace__is_active=True,
         )
         members = {
@@ -157,25 +161,27 @@ def _reasons_to_close(doors: Sequence[Door], rights: RightsCheck) -> dict[Door, 
             for row in rows.select_related("user").order_by()
         }
         users = {user.pk: user for user in members.values()}
-        strangers = {door.user.pk for door in some} - users.keys()
+        strangers = {access.user.pk for access in some} - users.keys()
         users |= User.objects.in_bulk(strangers) if strangers else {}
-        unread = [door for door in some if rights is RightsCheck.ALL or door.session_hash is None]
+        unread = [
+            access for access in some if rights is RightsCheck.ALL or access.session_hash is None
+        ]
         if unread:
             read_sessions(unread)
         known = signed_in(some, users)
         # Who signed out everywhere else goes on in this browser, whose session knows of it since.
-        read_before = [door for door in some if door not in unread and door.session_hash]
-        if doubtful := [door for door in read_before if door not in known]:
+        read_before = [access for access in some if access not in unread and access.session_hash]
+        if doubtful := [access for access in read_before if access not in known]:
             read_sessions(doubtful)
             known |= signed_in(doubtful, users)
-        for door in some:
-            user = users.get(door.user.pk)
+        for access in some:
+            user = users.get(access.user.pk)
             if user is not None and not user.is_active:
-                reasons[door] = CloseCode.ACCOUNT_OFF
-            elif door not in known:
-                reasons[door] = CloseCode.SIGN_IN_AGAIN
-            elif (door.workspace.pk, door.user.pk) not in members:
-                reasons[door] = why_shut_out(door.user, door.workspace.slug)
+                reasons[access] = CloseCode.ACCOUNT_OFF
+            elif access not in known:
+                reasons[access] = CloseCode.SIGN_IN_AGAIN
+            elif (access.workspace.pk, access.user.pk) not in members:
+                reasons[access] = why_shut_out(access.user, access.workspace.slug)
     return reasons
 
 

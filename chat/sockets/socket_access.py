@@ -30,7 +30,7 @@ from workspaces.scoping import WorkspaceModel
 _Row = TypeVar("_Row", bound=WorkspaceModel)
 
 
-class Door:
+class SocketAccess:
     """One person in one workspace, from one address. Every method reads the database."""
 
     def __init__(
@@ -128,26 +128,26 @@ def why_shut_out(user: User, slug: str) -> CloseCode:
     return CloseCode.ACCESS_SUSPENDED if is_open else CloseCode.WORKSPACE_SUSPENDED
 
 
-def read_sessions(doors: Collection[Door]) -> None:
+def read_sessions(accesses: Collection[SocketAccess]) -> None:
     """See which sessions still live; one statement for all."""
-    keys = {door.session_key for door in doors if door.session_key}
+    keys = {access.session_key for access in accesses if access.session_key}
     rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     hashes = {row.session_key: row.get_decoded().get(HASH_SESSION_KEY, "") for row in rows}
-    for door in doors:
-        door.session_hash = hashes.get(door.session_key or "", "")
+    for access in accesses:
+        access.session_hash = hashes.get(access.session_key or "", "")
 
 
-def signed_in(doors: Collection[Door], users: Mapping[UUID, User]) -> set[Door]:
+def signed_in(accesses: Collection[SocketAccess], users: Mapping[UUID, User]) -> set[SocketAccess]:
     """Those whose sessions lived when they were last read, and were not ended by a change of the password since.
 
     Args:
-        users: the doors' people as they are now; one who is missing has no session.
+        users: the accesses' people as they are now; one who is missing has no session.
     """
     return {
-        door
-        for door in doors
-        if (user := users.get(door.user.pk)) is not None
-        and constant_time_compare(door.session_hash or "", user.get_session_auth_hash())
+        access
+        for access in accesses
+        if (user := users.get(access.user.pk)) is not None
+        and constant_time_compare(access.session_hash or "", user.get_session_auth_hash())
     }
 
 

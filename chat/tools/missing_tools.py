@@ -32,8 +32,8 @@ def lost_tools(workspace_id: UUID, names: Iterable[str]) -> dict[str, str]:
     silent = _silent_among(
         workspace_id, {name.partition(".")[0] for name in missing} & set(servers)
     )
-    gone = (name for name in missing if name.partition(".")[0] not in silent)
-    return {name: _told(name, servers) for name in gone}
+    removed = (name for name in missing if name.partition(".")[0] not in silent)
+    return {name: _tool_in_words(name, servers) for name in removed}
 
 
 def silent_servers(workspace_id: UUID) -> frozenset[str]:
@@ -124,6 +124,6 @@ def _is_id(name: str) -> bool:
     return True
 
 
-def _told(name: str, servers: dict[str, str]) -> str:
+def _tool_in_words(name: str, servers: dict[str, str]) -> str:
     server, _, tool = name.partition(".")
     return f"{servers[server]}.{tool}" if server in servers and tool else name[:200]

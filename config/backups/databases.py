@@ -186,9 +186,9 @@ def _load_dump(source: Path) -> None:
         if is_written and is_read and is_taken:
             return
         is_from_reading = is_written and is_taken
-        said = _tail(said_reading if is_from_reading else said_writing)
+        output = _tail(said_reading if is_from_reading else said_writing)
         program = "pg_restore" if is_from_reading else "psql"
-        raise BackupError(f"The database is as it was: {program} failed: {said}")
+        raise BackupError(f"The database is as it was: {program} failed: {output}")
 
 
 def _start(
@@ -205,9 +205,9 @@ def _start(
         raise _missing(command[0]) from None
 
 
-def _tail(said: IO[bytes]) -> str:
-    said.seek(0)
-    return said.read().decode(errors="replace").strip()[-_SHOWN:]
+def _tail(output: IO[bytes]) -> str:
+    output.seek(0)
+    return output.read().decode(errors="replace").strip()[-_SHOWN:]
 
 
 def _missing(program: str) -> BackupError:

@@ -94,7 +94,7 @@ def apply_file(
             _apply(target, wanted, _add_servers(target, wanted), works_at, skips_checks)
             after = write_workspace(target)
             transaction.set_rollback(True)
-        return _told(target, before, after)
+        return _changes(target, before, after)
     with transaction.atomic():
         added = _add_servers(target, wanted)
     for server in added:
@@ -106,10 +106,10 @@ def apply_file(
         for server in added:
             delete_server(server=server, actor=target.actor)
         raise
-    return _told(target, before, write_workspace(target))
+    return _changes(target, before, write_workspace(target))
 
 
-def _told(target: WorkspaceTarget, before: str, after: str) -> AppliedChanges:
+def _changes(target: WorkspaceTarget, before: str, after: str) -> AppliedChanges:
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "now", "as the file says", lineterm="", n=2
     )

@@ -87,7 +87,7 @@ async def call(
     except (ToolNotFound, Conflict) as error:
         raise MCPError(mcp_types.INVALID_PARAMS, error.message) from error
     except DomainError as error:
-        return _refused(_told(error))
+        return _refused(_message_of(error))
 
 
 def _refuse(
@@ -111,7 +111,7 @@ def _refuse(
     except ToolNotFound as error:
         raise _unknown(name) from error
     except DomainError as error:
-        return _refused(_told(error))
+        return _refused(_message_of(error))
 
 
 def _unknown(name: str) -> MCPError:
@@ -139,7 +139,7 @@ def _refused(message: str) -> mcp_types.CallToolResult:
     return mcp_types.CallToolResult(content=[as_text(message)], is_error=True)
 
 
-def _told(error: DomainError) -> str:
+def _message_of(error: DomainError) -> str:
     """An error with what is wrong at each field."""
     fields = getattr(error, "fields", None) or {}
     faults = [f"{name}: {' '.join(words)}" for name, words in fields.items()]

@@ -265,7 +265,7 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
         return super().draft(action, details=details or None, **more)
 
     def draft_requested(self, **more: Any) -> EntryDraft:
-        known = {"rule": self._rule, "approval": self._told_approval()}
+        known = {"rule": self._rule, "approval": self._approval_in_json()}
         return super().draft_requested(**known | more)
 
     def draft_finished(self, outcome: ToolCallOutcome) -> EntryDraft:
@@ -277,7 +277,7 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
             drafted,
             rule=self._rule,
             queue_ms=self.queue_ms,
-            approval=self._told_approval(),
+            approval=self._approval_in_json(),
             details=details,
         )
 
@@ -293,7 +293,7 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
     def _rule(self) -> str:
         return self.decision.rule if self.decision is not None else ""
 
-    def _told_approval(self) -> Mapping[str, object] | None:
+    def _approval_in_json(self) -> Mapping[str, object] | None:
         if self.approval is None:
             return None
         return {

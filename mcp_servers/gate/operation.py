@@ -34,7 +34,7 @@ from workspaces.errors import DomainError, PermissionDenied
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
 from workspaces.roles import Permission, has_permission, require
-from workspaces.waiting_times import told_duration
+from workspaces.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
@@ -182,9 +182,9 @@ class Operation(ABC, Generic[Out]):
     def write_end(self, outcome: Out, *, is_again: bool, only_if_open: bool) -> bool:
         """Write *finished*, unless it stands already or whoever has the operation now writes it; whether it was written."""
         failpoint(Failpoint.GATE_BEFORE_FINISHED)
-        standing = self.standing()
-        must_look = is_again or only_if_open or self.may_run_twice or standing is Standing.UNSURE
-        if standing is Standing.LOST or (must_look and self.has_ended()):
+        state = self.standing()
+        must_look = is_again or only_if_open or self.may_run_twice or state is Standing.UNSURE
+        if state is Standing.LOST or (must_look and self.has_ended()):
             return False
         self.write_finished(outcome)
         failpoint(Failpoint.GATE_AFTER_FINISHED)
@@ -421,7 +421,7 @@ def why_left_alone(server: McpServer, wait_seconds: float) -> str:
     # It stays in the chat and in the log: a time to come would be wrong there.
     return _("%(name)s had just failed, so Trellis left it alone for %(wait)s.") % {
         "name": server.name,
-        "wait": told_duration(math.ceil(wait_seconds)),
+        "wait": duration_in_words(math.ceil(wait_seconds)),
     }
 
 

@@ -15,7 +15,7 @@ from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.values import JsonValue
 from mcp_servers.gate.dialogue import MOST_ROUNDS
 from mcp_servers.gate.signing_in import CannotGoOn
-from workspaces.waiting_times import told_duration
+from workspaces.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from mcp_servers.client.errors import McpServersError
@@ -47,7 +47,7 @@ def explain(
         case TimeoutError():
             text = _("%(who)s did not answer within %(seconds)s.") % {
                 "who": who,
-                "seconds": told_duration(operation.limits.seconds),
+                "seconds": duration_in_words(operation.limits.seconds),
             }
             return Outcome.TIMEOUT, text, {"kind": "timeout"}
         case TooManyRounds():

@@ -151,8 +151,8 @@ def trim() -> int:
     """Forget sign-ins that are over; how many."""
     rows = OAuthAttempt.objects.across_workspaces()
     limit = database_now() - timedelta(seconds=ATTEMPT_SECONDS)
-    gone, _ = rows.filter(expires_at__lt=limit).delete()
-    return gone
+    removed, _ = rows.filter(expires_at__lt=limit).delete()
+    return removed
 
 
 def _hash(text: str) -> str:

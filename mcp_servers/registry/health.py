@@ -213,7 +213,7 @@ def ask_for_check(server: McpServer) -> None:
 def trim() -> int:
     """Delete old checks in batches; how many went."""
     limit = timezone.now() - timedelta(days=KEPT_DAYS)
-    gone = 0
+    removed = 0
     while True:
         old = (
             HealthCheck.objects.across_workspaces()
@@ -222,8 +222,8 @@ def trim() -> int:
         )
         batch = list(old[:_TRIM_BATCH])
         if not batch:
-            return gone
-        gone += HealthCheck.objects.across_workspaces().filter(pk__in=batch).delete()[0]
+            return removed
+        removed += HealthCheck.objects.across_workspaces().filter(pk__in=batch).delete()[0]
 
 
 def _pause(failures: int) -> float:

@@ -50,5 +50,5 @@ def is_quota_used_up(server: McpServer, workspace_id: UUID) -> bool:
 def trim_counts() -> int:
     """Forget the counts of days long gone."""
     old = database_now().date() - timedelta(days=KEPT_DAYS)
-    gone, _ = CallCount.objects.across_workspaces().filter(day__lt=old).delete()
-    return gone
+    removed, _ = CallCount.objects.across_workspaces().filter(day__lt=old).delete()
+    return removed

@@ -11,7 +11,7 @@ from chat.models import Bud, ModelProvider
 from chat.services.providers import switch_provider
 from tests.chat.conftest import Chat
 from tests.factories import CANARY, Tenant, make_tenant
-from tests.row_actions import act, told
+from tests.row_actions import act, notices
 from workspaces.errors import Conflict, PermissionDenied
 
 BUDS = "/admin/chat/bud/"
@@ -38,12 +38,12 @@ def test_buds_are_archived_and_put_back(tenant: Tenant) -> None:
     rows = some_buds(tenant, 3)
     OutsideWrite.objects.all().delete()
     page = act(tenant.client(), BUDS, "archive", *rows, confirmed=False)
-    assert told(page) == ["3 buds archived. Nobody starts new chats with them."]
+    assert notices(page) == ["3 buds archived. Nobody starts new chats with them."]
     for row in rows:
         row.refresh_from_db()
         assert (row.is_archived, row.version) == (True, 2)
     page = act(tenant.client(), BUDS, "put_back", rows[0], confirmed=False)
-    assert told(page) == ["1 bud is in use again."]
+    assert notices(page) == ["1 bud is in use again."]
     rows[0].refresh_from_db()
     assert not rows[0].is_archived
     assert not OutsideWrite.objects.exists()
@@ -81,13 +81,13 @@ def test_providers_are_switched_off_and_on(tenant: Tenant) -> None:
     text = act(client, PROVIDERS, "switch_off", *rows, confirmed=False).content.decode()
     assert "Switch off 2 providers?" in text
     assert "stop answering" in text
-    assert told(act(client, PROVIDERS, "switch_off", rows[0])) == ["1 provider switched off."]
-    assert told(act(client, PROVIDERS, "switch_off", *rows)) == [
+    assert notices(act(client, PROVIDERS, "switch_off", rows[0])) == ["1 provider switched off."]
+    assert notices(act(client, PROVIDERS, "switch_off", *rows)) == [
         "1 provider switched off.",
         "one: It is switched off already.",
     ]
     page = act(client, PROVIDERS, "switch_on", *rows, confirmed=False)
-    assert told(page) == ["2 providers switched on."]
+    assert notices(page) == ["2 providers switched on."]
 
 
 def test_the_service_asks_who_switches_a_provider(tenant: Tenant) -> None:
@@ -108,13 +108,13 @@ def test_connections_of_providers_are_tested(chat: Chat) -> None:
     off = a_provider(tenant, "gone", chat.model.base_url.replace("/v1", "/nowhere"))
     client = tenant.client()
     page = act(client, PROVIDERS, "test_connections", good, off, confirmed=False)
-    first, second = told(page)
+    first, second = notices(page)
     assert first.startswith(f"{good.name} answered in ")
     assert first.endswith(" ms and lists 2 models.")
     assert second.startswith("gone: ")
     assert "sk-scripted-canary" not in page.content.decode()
     many = [a_provider(tenant, f"p{number}") for number in range(11)]
-    [text] = told(act(client, PROVIDERS, "test_connections", *many))
+    [text] = notices(act(client, PROVIDERS, "test_connections", *many))
     assert text == "You chose 11 rows. Choose at most 10 at once. Nothing was changed."
 
 

@@ -43,7 +43,7 @@ def url(label: str, page: str, *arguments: Any) -> str:
     return reverse(f"admin:{app}_{model}_{page}", args=arguments)
 
 
-def told(answer: Any, *asked: str) -> str:
+def shown_on(answer: Any, *asked: str) -> str:
     """What the answer says, without what the address itself said."""
     text = f"{answer.headers} {answer.content.decode()}"
     for part in asked:
@@ -66,7 +66,7 @@ def test_lists_searches_and_filters_show_own_rows_only(world: World, label: str,
     for query in queries:
         answer = client.get(f"{url(label, 'changelist')}?{query}", follow=True)
         assert answer.status_code in {200, 400, 403}, query
-        shown = told(answer, CANARY) if f"={CANARY}" in query else told(answer)
+        shown = shown_on(answer, CANARY) if f"={CANARY}" in query else shown_on(answer)
         assert CANARY not in shown, query
 
 
@@ -92,11 +92,11 @@ def test_no_page_of_another_workspaces_row_opens(
             address = url(label, page, pk)
             answer = getattr(client, method)(address, {"post": "yes"})
             assert answer.status_code in {302, 403, 404}, (page, method)
-            assert CANARY not in told(answer)
+            assert CANARY not in shown_on(answer)
             if (
                 answer.status_code == 302
             ):  # Django sends to the index and says that there is no such row
-                assert CANARY not in told(client.get(answer["Location"]))
+                assert CANARY not in shown_on(client.get(answer["Location"]))
     assert state_of(world.b) == before.b
 
 
@@ -116,7 +116,7 @@ def test_no_action_touches_another_workspaces_row(
         }
         for sent in ({"select_across": "0"}, {"select_across": "0", "confirmed": "yes"}):
             answer = client.post(url(label, "changelist"), {**body, **sent}, follow=True)
-            assert CANARY not in told(answer)
+            assert CANARY not in shown_on(answer)
     assert state_of(world.b) == before.b
 
 
@@ -133,7 +133,7 @@ def test_forms_offer_own_rows_only(world: World, label: str, role: str) -> None:
     for address in [*pages, url(label, "history", pk)]:
         answer = client.get(address, follow=True)  # buds have an editor of their own
         assert answer.status_code in {200, 403}, address
-        assert CANARY not in told(answer)
+        assert CANARY not in shown_on(answer)
     request = a_request(world.a, role)
     found = ADMINS[label]
     for obj in (None, row_of(label, world.a)):
@@ -221,7 +221,7 @@ def test_autocomplete_gives_nothing_of_another_workspace(world: World) -> None:
                 }
                 answer = client.get(address, query)
                 assert answer.status_code in {200, 403, 404}
-                assert CANARY not in told(answer)
+                assert CANARY not in shown_on(answer)
 
 
 @pytest.mark.parametrize("label", PLATFORM_LABELS)
@@ -245,7 +245,7 @@ def test_members_do_not_get_into_the_admin(world: World, role: str) -> None:
         address = url(label, "changelist") if label else reverse("admin:index")
         answer = client.get(address)
         assert answer.status_code in {302, 403}
-        assert CANARY not in told(answer)
+        assert CANARY not in shown_on(answer)
 
 
 def test_the_index_and_the_sidebar_tell_nothing(world: World) -> None:
@@ -253,7 +253,7 @@ def test_the_index_and_the_sidebar_tell_nothing(world: World) -> None:
     for role in ROLES:
         answer = world.a.client(role).get(reverse("admin:index"))
         assert answer.status_code == 200
-        assert CANARY not in told(answer)
+        assert CANARY not in shown_on(answer)
 
 
 def test_the_admin_has_its_own_strict_policy(world: World) -> None:
@@ -286,5 +286,5 @@ def test_secrets_are_never_shown_or_overwritten_by_their_mask(world: World) -> N
         row = row_of(label, world.a)
         for address in (url(label, "changelist"), url(label, "change", row.pk)):
             answer = client.get(address)
-            assert "seen-header" not in told(answer)
-            assert "seen-key" not in told(answer)
+            assert "seen-header" not in shown_on(answer)
+            assert "seen-key" not in shown_on(answer)

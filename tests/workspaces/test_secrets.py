@@ -125,12 +125,14 @@ def test_doctor_says_how_far_a_rotation_is(tenant: Tenant) -> None:
     keys = (EncryptionKey("new", bytes(range(32))), old)
     with override_settings(TRELLIS=settings.TRELLIS.model_copy(update={"encryption_keys": keys})):
 
-        def told() -> str:
+        def progress_of_keys() -> str:
             return next(one.text for one in examine() if one.part == "keys")
 
-        assert told() == "1 of 1 stored secrets are still under an old key"
+        assert progress_of_keys() == "1 of 1 stored secrets are still under an old key"
         call_command("rotate_keys", stdout=io.StringIO())
-        assert told().startswith(f"every stored secret is under new; no secret needs {old.id}: ")
+        assert progress_of_keys().startswith(
+            f"every stored secret is under new; no secret needs {old.id}: "
+        )
 
 
 def test_a_new_key_opens_before_it_seals(tenant: Tenant) -> None:
@@ -144,9 +146,9 @@ def test_a_new_key_opens_before_it_seals(tenant: Tenant) -> None:
         )
 
     with having(old, new):
-        told = next(one.text for one in examine() if one.part == "keys")
+        advice = next(one.text for one in examine() if one.part == "keys")
         # Whoever has just put it there must not be told to take it away again.
-        assert "a new one waits to be put first" in told
+        assert "a new one waits to be put first" in advice
     with having(new, old):
         row.api_key = f"{CANARY}-2"
         row.save()

@@ -95,14 +95,14 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             for line, one in enumerate(given, 1)
         ]
         made = invite_many(workspace=self.workspace, people=people, actor=self.actor)
-        return self._told(mail_many(made, actor=self.actor))
+        return self._answer(mail_many(made, actor=self.actor))
 
     @extend_schema(request=None, responses={201: InvitedOutput(many=True)})
     @action(detail=True, methods=["post"], pagination_class=None)
     def resend(self, request: Request, pk: str) -> Response:
         """Send a new link; the old one ends."""
         made = resend_invitation(invitation=self.get_object(), actor=self.actor)
-        return self._told(mail_many([made], actor=self.actor))
+        return self._answer(mail_many([made], actor=self.actor))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -111,7 +111,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return Response(status=204)
 
     @staticmethod
-    def _told(sent: list[InvitationResult]) -> Response:
+    def _answer(sent: list[InvitationResult]) -> Response:
         return Response(InvitedOutput(sent, many=True).data, status=201)
 
 

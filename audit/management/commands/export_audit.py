@@ -45,7 +45,7 @@ class Command(BaseCommand):
         actor = Actor.system(label="export_audit", source=Source.COMMAND, workspace_id=workspace_id)
         record_proof_export(actor=actor, workspace_id=workspace_id)
         out: Path = options["out"]
-        pieces = _told(proof_pieces(workspace_id), count_on(self.stderr, every=EVERY))
+        pieces = _counting(proof_pieces(workspace_id), count_on(self.stderr, every=EVERY))
         if str(out) == "-":
             _write_to_output(pieces)
             return
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Written to {out}.")
 
 
-def _told(pieces: Iterable[bytes], progress: Counted) -> Iterator[bytes]:
+def _counting(pieces: Iterable[bytes], progress: Counted) -> Iterator[bytes]:
     """Pass them on, and tell how many entries they hold."""
     entries = 0
     for piece in pieces:

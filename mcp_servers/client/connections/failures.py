@@ -25,7 +25,7 @@ from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_our
 from mcp_servers.client.transports.targets import StdioSpec
 from workspaces.outbound import NetworkRefused, RequestWithheld, Unreachable, why_unreachable
 from workspaces.redaction import redact_known
-from workspaces.waiting_times import told_duration
+from workspaces.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec
@@ -192,13 +192,13 @@ def too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
     failure = ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
     failure.advice = _(
         "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
-    ) % {"seconds": told_duration(spec.connect_seconds)}
+    ) % {"seconds": duration_in_words(spec.connect_seconds)}
     return failure
 
 
 def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> ConnectionFailed:
-    said, code = program.stderr.text(), program.exit_code
-    if code == CANNOT_RUN and said.startswith(CANNOT_RUN_WORDS):
+    output, code = program.stderr.text(), program.exit_code
+    if code == CANNOT_RUN and output.startswith(CANNOT_RUN_WORDS):
         missing = ConnectionFailed(
             _("Trellis could not start the program."), details={"kind": "not_started"}
         )
@@ -208,7 +208,7 @@ def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> Connec
         return missing
     if code is not None and code > SIGNALS_FROM:
         failure.advice = _("It was ended by signal %(number)s.") % {"number": code - SIGNALS_FROM}
-    elif said.strip():
+    elif output.strip():
         failure.advice = _(
             "Often a variable, a path or an argument is missing or wrong. See what the program said."
         )

@@ -39,7 +39,7 @@ from mcp_servers.client.spec import ConnectionKey, ConnectionSpec, ServerKey
 from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
-from workspaces.waiting_times import told_duration
+from workspaces.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -444,7 +444,7 @@ def _backing_off(state: Backoff, wait: float) -> BackingOff:
         )
     return BackingOff(
         _("The server had just failed, so Trellis left it alone for %(wait)s.")
-        % {"wait": told_duration(math.ceil(wait))},
+        % {"wait": duration_in_words(math.ceil(wait))},
         retry_after_seconds=wait,
     )
 

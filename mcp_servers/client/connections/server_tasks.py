@@ -121,7 +121,7 @@ class _Following:
         self._session = session
         self._task_id = task_id
         self._is_extension = is_modern(connection.facts.protocol_revision)
-        self._told = ""
+        self._last_message = ""
         self._polls = 0
         self._answered: set[str] = set()
 
@@ -168,8 +168,8 @@ class _Following:
         self._polls += 1
         message = state.status_message or ""
         listener = flight.call.listener if flight.call is not None else None
-        if listener is not None and message and message != self._told:
-            self._told = message
+        if listener is not None and message and message != self._last_message:
+            self._last_message = message
             listener.progressed(Progress(progress=self._polls, message=message))
 
     async def _answer(self, state: _State) -> None:

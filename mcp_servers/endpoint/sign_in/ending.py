@@ -108,9 +108,9 @@ def forget_ended() -> int:
     """Delete what has run out: sign-ins whose client never came or may not come again, and old tokens. How many."""
     now = database_now()
     tokens = ClientToken.objects.across_workspaces()
-    gone = int(tokens.filter(expires_at__lt=now).delete()[0])
+    removed = int(tokens.filter(expires_at__lt=now).delete()[0])
     over = _everybodys().filter(tokens=None) | _everybodys().filter(expires_at__lt=now)
-    return gone + end(over.distinct(), EndReason.EXPIRED)
+    return removed + end(over.distinct(), EndReason.EXPIRED)
 
 
 def listen() -> None:

@@ -162,8 +162,8 @@ def _builtins(ground: Ground) -> Iterator[Case]:
             actor=ground.actor(Source.CHAT),
             is_enabled=is_enabled,
         )
-        said = ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text="done"),))
-        return wait_for(call_builtin, request, lambda: said)
+        outcome = ToolCallOutcome(outcome=Outcome.OK, content=(TextPart(text="done"),))
+        return wait_for(call_builtin, request, lambda: outcome)
 
     base = Case(
         name="built-in tool",

@@ -124,12 +124,12 @@ def _check_row(row: Row, case: Case, ground: Ground, seqs: dict[UUID, int]) -> N
     if len(row.seqs) != len(row.entries):
         row.faults.append("Not every entry is sealed.")
     last = in_order[-1]
-    said = (last.refused_by, last.rule if case.refused_by else "", last.outcome)
+    logged = (last.refused_by, last.rule if case.refused_by else "", last.outcome)
     meant = (
         (case.refused_by.value, case.rule, "") if case.refused_by is not None else ("", "", "ok")
     )
-    if said != meant:
-        row.faults.append(f"The log says {said}, not {meant}.")
+    if logged != meant:
+        row.faults.append(f"The log says {logged}, not {meant}.")
     person = ground.stranger if case.is_stranger else ground.person
     for entry in row.entries:
         if (entry.source, entry.actor_label) != (case.source.value, person.email):

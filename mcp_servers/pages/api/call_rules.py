@@ -16,7 +16,7 @@ from mcp_servers.client.values import Effect
 from mcp_servers.models import Approver, CallRule
 from mcp_servers.models.rule_conditions import LONGEST_TEXT, MOST_CONDITIONS, Operator
 from mcp_servers.pages.api.common import StrictSerializer
-from mcp_servers.registry.consent.rule_words import said_of, words_of
+from mcp_servers.registry.consent.rule_words import reason_in_words, words_of
 from mcp_servers.registry.services.call_rules import (
     LONGEST_NAME,
     MOST_NAMES,
@@ -216,7 +216,7 @@ class CallRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
                     "effect": ruled.effect if ruled else None,
                     "rule": ruled,
                     "needs_second_person": bool(ruled and ruled.needs_second_person),
-                    "reason": said_of(ruled),
+                    "reason": reason_in_words(ruled),
                 }
             ).data
         )

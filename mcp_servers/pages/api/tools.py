@@ -119,7 +119,7 @@ class OutcomeOutput(serializers.Serializer[Any]):
     truncated = serializers.BooleanField()
 
 
-def told(outcome: ToolCallOutcome) -> dict[str, Any]:
+def outcome_in_json(outcome: ToolCallOutcome) -> dict[str, Any]:
     """An outcome as `OutcomeOutput` describes it; its values are plain already, and need no walk through fields."""
     return {
         "outcome": outcome.outcome.value,
@@ -202,4 +202,4 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
                     "%(reason)s Nothing was sent. To allow exactly this call, send it with “confirm”: true."
                 ) % {"reason": error.message}
             raise
-        return Response(told(outcome))
+        return Response(outcome_in_json(outcome))

@@ -222,7 +222,7 @@ def _grouped(
     rows: McpServerQuerySet, tools: McpToolQuerySet, user: User
 ) -> dict[UUID, ServerGroup]:
     """The group of every server, in the order of the page; few statements, however many there are."""
-    statuses = _told_by_sign_ins(rows, user)
+    statuses = _statuses_by_sign_ins(rows, user)
     found = rows.order_by("name", "pk").values_list(
         "pk", "is_active", "is_blocked", "state__status", Exists(tools.held())
     )
@@ -234,7 +234,7 @@ def _grouped(
     return dict(sorted(groups.items(), key=lambda one: order.index(one[1])))
 
 
-def _told_by_sign_ins(rows: McpServerQuerySet, user: User) -> dict[UUID, str]:
+def _statuses_by_sign_ins(rows: McpServerQuerySet, user: User) -> dict[UUID, str]:
     """How the servers are for this person that are another for everybody: those with a sign-in."""
     signed = list(rows.filter(Q(auth_type=AuthType.OAUTH) | ~Q(hosted_by="")))
     needy = missing_sign_ins(signed, user.pk)

@@ -86,7 +86,7 @@ class Card:
     reason: str
     advice: str
     """What to do about it, for those who manage it."""
-    said: str
+    output: str
     """What the program wrote to its error stream, for those who manage it."""
     suggests_sessions: bool
     """A tool wanted to ask back, which this server can do only in the older revisions."""
@@ -263,7 +263,7 @@ def _card(
     connections = connections_of(server)
     known, state = server.global_server, server.state
     reason, _line, details = state.status_reason.partition("\n")
-    advice, said = advice_and_words(details)
+    advice, words = advice_and_words(details)
     return Card(
         id=server.pk,
         name=server.name,
@@ -281,7 +281,7 @@ def _card(
         status=status_of(server, needs_sign_in=needs_sign_in),
         reason=reason,
         advice=advice if can_manage else "",
-        said=said if can_manage else "",
+        output=words if can_manage else "",
         suggests_sessions=bool(state.server_info.get("asks_back"))
         and server.protocol != Protocol.LEGACY
         and server.scope != ServerScope.GLOBAL,

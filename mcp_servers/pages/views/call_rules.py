@@ -19,7 +19,7 @@ from mcp_servers.pages.views.common import servers_url, switch, workspace_of
 from mcp_servers.registry.consent.rule_words import (
     effect_tone,
     effect_words,
-    said_of,
+    reason_in_words,
     words_of,
 )
 from mcp_servers.registry.services.call_rules import (
@@ -72,7 +72,7 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "form": form,
         "is_tried": is_tried,
         "tried": tried,
-        "said": said_of(tried) if is_tried else "",
+        "said": reason_in_words(tried) if is_tried else "",
         **_known_names(workspace),
     }
     status = 422 if form.is_bound and form.errors else 200

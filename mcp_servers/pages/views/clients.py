@@ -101,7 +101,7 @@ def clients(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "manages_members": has_permission(
             request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
         ),
-        "sign_ins": _told(mine),
+        "sign_ins": _with_words(mine),
         "ways": ways_from(mine, request.GET, anchor="#signed-in-heading"),
         "faults": page_faults(mine),
         "tokens": tokens,
@@ -123,7 +123,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     context = {
         "section": "servers",
         "servers_url": servers_url(request),
-        "sign_ins": _told(page),
+        "sign_ins": _with_words(page),
         "ways": ways_from(page, request.GET),
         "faults": page_faults(page),
     }
@@ -148,7 +148,7 @@ def end(request: WorkspaceRequest, workspace_slug: str, sign_in_id: UUID) -> Htt
     return redirect(reverse(to, args=[workspace.slug]))
 
 
-def _told(page: RowPage[ClientSignIn]) -> list[tuple[ClientSignIn, str]]:
+def _with_words(page: RowPage[ClientSignIn]) -> list[tuple[ClientSignIn, str]]:
     """Sign-ins, each with what it may use."""
     return [(row, in_words(row.scopes)) for row in page.rows]
 

@@ -58,8 +58,8 @@ class PersonRules:
         if ruled is None or ruled.effect is not Effect.DENY:
             return ""
         reason = next(rule.reason for rule in self.rules if rule.id == ruled.rule_id)
-        said = _("The call rule “%(name)s” blocks this tool.") % {"name": ruled.rule_name}
-        return f"{said} {reason}".strip()
+        sentence = _("The call rule “%(name)s” blocks this tool.") % {"name": ruled.rule_name}
+        return f"{sentence} {reason}".strip()
 
 
 def are_on(workspace_id: UUID) -> Exists:
@@ -187,32 +187,32 @@ def _strictest(found: Mapping[tuple[Effect, bool], AppliedRule]) -> RuleDecision
 
 def _decision(rule: AppliedRule) -> RuleDecision:
     if rule.effect is Effect.DENY:
-        said = _("The call rule “%(name)s” blocks this call.")
+        sentence = _("The call rule “%(name)s” blocks this call.")
     elif rule.asks_second_person:
-        said = _(
+        sentence = _(
             "The call rule “%(name)s” asks for a second person: an admin or owner has to allow this call."
         )
     elif rule.effect is Effect.CONFIRM:
-        said = _("The call rule “%(name)s” asks first.")
+        sentence = _("The call rule “%(name)s” asks first.")
     else:
-        said = _("The call rule “%(name)s” lets this call run without asking.")
+        sentence = _("The call rule “%(name)s” lets this call run without asking.")
     return RuleDecision(
         effect=rule.effect,
         rule_id=rule.id,
         rule_name=rule.name,
-        reason=f"{said % {'name': rule.name}} {rule.reason}".strip(),
+        reason=f"{sentence % {'name': rule.name}} {rule.reason}".strip(),
         needs_second_person=rule.asks_second_person,
     )
 
 
 def _failed(rule: AppliedRule, fault: str) -> RuleDecision:
-    said = _(
+    sentence = _(
         "The call rule “%(name)s” could not be checked, so this call is blocked: %(fault)s"
     ) % {
         "name": rule.name,
         "fault": fault,
     }
-    return RuleDecision(effect=Effect.DENY, rule_id=rule.id, rule_name=rule.name, reason=said)
+    return RuleDecision(effect=Effect.DENY, rule_id=rule.id, rule_name=rule.name, reason=sentence)
 
 
 def _is_texts(value: object) -> bool:

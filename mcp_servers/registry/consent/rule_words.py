@@ -40,7 +40,7 @@ def effect_tone(rule: CallRule) -> str:
 
 def words_of(rule: CallRule) -> str:
     """The rule in a sentence, without its name and reason."""
-    said = _("%(effect)s: %(tools)s on %(servers)s, for %(roles)s") % {
+    sentence = _("%(effect)s: %(tools)s on %(servers)s, for %(roles)s") % {
         "effect": effect_words(rule),
         "tools": _listed(rule.tools, every=_("all tools")),
         "servers": _listed(rule.servers, every=_("all servers")),
@@ -48,8 +48,8 @@ def words_of(rule: CallRule) -> str:
     }
     conditions = conditions_in_words(rule)
     if conditions:
-        said = _("%(rule)s, if %(conditions)s") % {"rule": said, "conditions": conditions}
-    return said
+        sentence = _("%(rule)s, if %(conditions)s") % {"rule": sentence, "conditions": conditions}
+    return sentence
 
 
 def conditions_in_words(rule: CallRule) -> str:
@@ -62,7 +62,7 @@ def conditions_in_words(rule: CallRule) -> str:
     return _(" and ").join(parts)
 
 
-def said_of(ruled: RuleDecision | None) -> str:
+def reason_in_words(ruled: RuleDecision | None) -> str:
     """What the rules say of a call."""
     return ruled.reason if ruled else _("No call rule is about this call.")
 

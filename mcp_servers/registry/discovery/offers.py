@@ -135,7 +135,7 @@ def _store(
             changed.append(_filled(row, values, now))
         elif now - row.last_seen_at >= SEEN_EVERY:
             touched.append(row.pk)
-    gone = [row.pk for name, row in known.items() if name not in seen and row.removed_at is None]
+    removed = [row.pk for name, row in known.items() if name not in seen and row.removed_at is None]
     model = rows.model
     model._default_manager.bulk_create(created, batch_size=_BATCH)
     if changed:
@@ -143,13 +143,13 @@ def _store(
         model._default_manager.bulk_update(changed, fields, batch_size=_BATCH)
     for start in range(0, len(touched), _BATCH):
         rows.filter(pk__in=touched[start : start + _BATCH]).update(last_seen_at=now)
-    for start in range(0, len(gone), _BATCH):
-        rows.filter(pk__in=gone[start : start + _BATCH]).update(removed_at=now)
+    for start in range(0, len(removed), _BATCH):
+        rows.filter(pk__in=removed[start : start + _BATCH]).update(removed_at=now)
     return OfferCounts(
         total=len(seen),
         added=len(created),
         changed=len(changed),
-        removed=len(gone),
+        removed=len(removed),
         skipped=skipped,
     )
 

@@ -92,7 +92,7 @@ def store_tools(
     missing = [tool for tool in known.values() if tool.name not in definitions]
     if viewer is not None:
         missing = sightings.without_viewers(server, viewer, missing)
-    gone = [tool for tool in missing if not tool.is_removed]
+    removed = [tool for tool in missing if not tool.is_removed]
     neighbours = _neighbours(server, definitions)
 
     created: list[McpTool] = []
@@ -103,7 +103,7 @@ def store_tools(
         if tool is None:
             tool = McpTool(workspace_id=server.workspace_id, server=server, name=definition.name)
             _take_over(tool, definition, warnings, now)
-            former = _former(definition, gone)
+            former = _former(definition, removed)
             if former is not None:
                 _follow(tool, former)
             elif accepts_new and not warnings:
@@ -125,7 +125,7 @@ def store_tools(
         for tool in created:
             record_created(tool, actor=actor)
 
-    for tool in gone:
+    for tool in removed:
         with tracked_change(tool, actor=actor):
             tool.removed_at = now
             tool.save(update_fields=["removed_at", "updated_at"])
@@ -136,7 +136,7 @@ def store_tools(
         total=len(definitions),
         added=len(created),
         changed=changed,
-        removed=len(gone),
+        removed=len(removed),
         excluded=sum(1 for definition in definitions.values() if definition.problem),
         skipped=skipped,
     )
@@ -160,7 +160,7 @@ def _neighbours(server: McpServer, definitions: Iterable[str]) -> Neighbours:
     return Neighbours([*others, *((name, "the same server") for name in definitions)])
 
 
-def _former(definition: ToolDefinition, gone: Iterable[McpTool]) -> McpTool | None:
+def _former(definition: ToolDefinition, removed: Iterable[McpTool]) -> McpTool | None:
     """The tool that this one was, if exactly one is gone that was the same but for its name."""
     described = (
         definition.description,
@@ -171,7 +171,7 @@ def _former(definition: ToolDefinition, gone: Iterable[McpTool]) -> McpTool | No
     )
     same = [
         tool
-        for tool in gone
+        for tool in removed
         if described
         == (tool.description, tool.input_schema, tool.output_schema, tool.annotations, tool.meta)
     ]

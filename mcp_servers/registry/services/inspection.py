@@ -79,7 +79,7 @@ class ConnectionReport:
         return advice_and_words(self.details)[0]
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What a program wrote last."""
         return advice_and_words(self.details)[1]
 
@@ -199,7 +199,7 @@ def _look(
                 return _report_failure(server, error)  # one account's trouble, and not the server's
         health.note_reading(
             server,
-            health.HealthReading(error=error, details=_told_to_managers(error, stderr)),
+            health.HealthReading(error=error, details=_details_for_managers(error, stderr)),
             actor=actor,
             is_asked_for=is_asked_for,
         )
@@ -362,17 +362,17 @@ def _report_failure(
         ok=False,
         message=error.message,
         status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
-        details=redact_text(_told_to_managers(error, stderr), workspace_id=server.workspace_id),
+        details=redact_text(_details_for_managers(error, stderr), workspace_id=server.workspace_id),
     )
 
 
-def _told_to_managers(error: ConnectionFailed, stderr: str) -> str:
+def _details_for_managers(error: ConnectionFailed, stderr: str) -> str:
     """What those who may change the server read besides the reason."""
-    said = strip_hidden(stderr).strip()[-MAX_SAID:]
-    return _WORDS_FOLLOW.join(part for part in (error.advice, said) if part)
+    words = strip_hidden(stderr).strip()[-MAX_SAID:]
+    return _WORDS_FOLLOW.join(part for part in (error.advice, words) if part)
 
 
 def advice_and_words(details: str) -> tuple[str, str]:
     """What to do about a failure, and what the program said, out of what was told of both."""
-    advice, _line, said = details.partition(_WORDS_FOLLOW)
-    return advice, said
+    advice, _line, words = details.partition(_WORDS_FOLLOW)
+    return advice, words

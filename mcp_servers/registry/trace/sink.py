@@ -115,18 +115,18 @@ def _insert(rows: Sequence[TraceMessage]) -> bool:
 def trim() -> int:
     """Delete what is too old or too much, in batches; how many went."""
     limit = timezone.now() - KEPT_FOR
-    gone = 0
+    removed = 0
     while batch := list(
         TraceMessage.objects.across_workspaces()
         .filter(at__lt=limit)
         .order_by("at")
         .values_list("pk", flat=True)[:_BATCH]
     ):
-        gone += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
+        removed += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
     servers = (
         TraceMessage.objects.across_workspaces().order_by().values_list("server_id").distinct()
     )
-    return gone + sum(trim_server(server_id) for (server_id,) in list(servers))
+    return removed + sum(trim_server(server_id) for (server_id,) in list(servers))
 
 
 def trim_server(server_id: UUID) -> int:
@@ -140,11 +140,11 @@ def _trim_rows(server_id: UUID, *, is_check: bool, most: int) -> int:
     newest_gone = rows.order_by("-pk").values_list("pk", flat=True)[most : most + 1].first()
     if newest_gone is None:
         return 0
-    gone = 0
+    removed = 0
     too_old = rows.filter(pk__lte=newest_gone)
     while batch := list(too_old.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
-        gone += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
-    return gone
+        removed += TraceMessage.objects.across_workspaces().filter(pk__in=batch).delete()[0]
+    return removed
 
 
 def _row(record: TraceRecord) -> TraceMessage:

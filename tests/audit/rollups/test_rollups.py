@@ -187,12 +187,12 @@ def test_what_an_older_process_counted_is_in_its_month_too(tenant: Tenant) -> No
     months = AuditRollup.objects.for_workspace(workspace_id).filter(grain=Grain.MONTH)
     buckets = AuditHistogram.objects.for_workspace(workspace_id).filter(grain=Grain.MONTH)
 
-    def told() -> tuple[list[str], list[str]]:
+    def numbers() -> tuple[list[str], list[str]]:
         return sorted(map(str, months.all())), sorted(map(str, buckets.all()))
 
-    before = told()
+    before = numbers()
     rollups.catch_up(workspace_id, 90)
-    right = told()
+    right = numbers()
     assert before != right
     months.filter(dimension="tool").delete()
     buckets.filter(dimension="all").delete()
@@ -202,7 +202,7 @@ def test_what_an_older_process_counted_is_in_its_month_too(tenant: Tenant) -> No
     assert rollups.uncounted_chains() == [workspace_id]
     rollups.roll_up_all()
     assert rollups.uncounted_chains() == []
-    assert told() == right
+    assert numbers() == right
     assert counted(workspace_id, span) == recounted(workspace_id, span)
 
 

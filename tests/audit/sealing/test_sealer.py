@@ -363,7 +363,7 @@ def test_the_thread_at_rest_asks_one_question_a_round(resting: Tenant) -> None:
         wait_until(lambda: len(price.statements) >= 10, what="ten questions")
     most_rounds = (time.monotonic() - began) / sealing_thread.ROUND_SECONDS + 2
     assert price.commits == 0
-    assert len(price.statements) <= most_rounds, price.told()
+    assert len(price.statements) <= most_rounds, price.in_words()
     assert set(price.statements) == {sealing_thread._WAITING}
 
 

@@ -47,7 +47,7 @@ from workspaces.models import User
 pytestmark = pytest.mark.django_db
 
 
-def told(receiver: HttpReceiver) -> list[dict[str, Any]]:
+def received(receiver: HttpReceiver) -> list[dict[str, Any]]:
     return [
         entry
         for _, body in receiver.heard
@@ -62,10 +62,12 @@ def test_a_program_gets_signed_batches_in_order(tenant: Tenant, receiver: HttpRe
     _, secret = make(tenant, receiver.url)
     entries = write(tenant, "a", "b", "c")
     forwarding.send_due()
-    assert [entry["uid"] for entry in told(receiver)] == [str(entry.pk) for entry in entries]
-    seqs = [entry["seq"] for entry in told(receiver)]
+    assert [entry["uid"] for entry in received(receiver)] == [str(entry.pk) for entry in entries]
+    seqs = [entry["seq"] for entry in received(receiver)]
     assert seqs == sorted(seqs)
-    assert all(entry["hash"] and entry["entry"]["arguments_commitment"] for entry in told(receiver))
+    assert all(
+        entry["hash"] and entry["entry"]["arguments_commitment"] for entry in received(receiver)
+    )
     headers, body = receiver.heard[0]
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret.removeprefix("whsec_"))
@@ -90,12 +92,12 @@ def test_a_batch_without_a_yes_is_sent_again_with_the_same_uids(
     assert state.failures == 1
     assert state.last_error == "It answered with status 503."
     assert state.next_attempt_at is not None
-    first = told(receiver)
+    first = received(receiver)
     assert forwarding.send_due() == 0, "it waits for its pause to end"
-    assert len(told(receiver)) == len(first)
+    assert len(received(receiver)) == len(first)
     make_due(stream)
     forwarding.send_due()
-    assert [e["uid"] for e in told(receiver)] == [e["uid"] for e in first] * 2
+    assert [e["uid"] for e in received(receiver)] == [e["uid"] for e in first] * 2
     state = state_of(stream)
     assert (state.failures, state.last_error, state.next_attempt_at) == (0, "", None)
 
@@ -120,7 +122,7 @@ def test_a_process_that_dies_after_the_yes_sends_the_batch_again(
     assert forwarding.send_due() == 0, "until its claim ends, nobody else sends"
     StreamState.objects.update(claimed_until=database_now() - timedelta(seconds=1))
     forwarding.send_due()
-    assert [e["uid"] for e in told(receiver)] == [str(entry.pk)] * 2
+    assert [e["uid"] for e in received(receiver)] == [str(entry.pk)] * 2
 
 
 @pytest.mark.both_engines
@@ -171,7 +173,7 @@ def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpRec
     make(tenant, receiver.url)
     write(tenant, "a")
     forwarding.send_due()
-    assert len(told(receiver)) == 1
+    assert len(received(receiver)) == 1
     away = StreamState.objects.exclude(failures=0).get()
     assert away.last_error == "It could not be reached."
 
@@ -192,10 +194,10 @@ def test_a_sink_that_hangs_keeps_no_other_waiting(
     sender = threading.Thread(target=giving_back(forwarding.send_due))
     sender.start()
     try:
-        _until(lambda: len(told(receiver)) == 1)
+        _until(lambda: len(received(receiver)) == 1)
         _until(lambda: StreamState.objects.get(stream=quick).claim is None)
         write(two_workspaces.b, "second")
-        _until(lambda: len(told(receiver)) == 2)
+        _until(lambda: len(received(receiver)) == 2)
         assert sender.is_alive()
     finally:
         hanging.stop()
@@ -222,7 +224,7 @@ def test_those_with_nothing_to_send_keep_no_other_from_its_turn(
     monkeypatch.setattr(forwarding, "MOST_STREAMS", 1)
     write(two_workspaces.b, "busy")
     forwarding.send_due()
-    assert [entry["entry"]["tool_name"] for entry in told(receiver)] == ["busy"]
+    assert [entry["entry"]["tool_name"] for entry in received(receiver)] == ["busy"]
 
 
 @pytest.mark.both_engines
@@ -231,7 +233,7 @@ def test_batches_are_bounded(tenant: Tenant, receiver: HttpReceiver) -> None:
     with patch.object(reading, "MOST_ENTRIES", 2):
         entries = write(tenant, *"abcde")
         forwarding.send_due()
-    assert [e["uid"] for e in told(receiver)] == [str(e.pk) for e in entries]
+    assert [e["uid"] for e in received(receiver)] == [str(e.pk) for e in entries]
     assert all(len(json.loads(body)["entries"]) <= 2 for _, body in receiver.heard)
     receiver.heard.clear()
     with patch.object(reading, "MOST_BYTES", 10):
@@ -248,11 +250,11 @@ def test_a_stream_starts_from_now_or_from_the_beginning(
     stream, _ = make(tenant, receiver.url, start=StreamStart.NOW)
     (new,) = write(tenant, "new")
     forwarding.send_due()
-    assert [e["uid"] for e in told(receiver)] == [str(new.pk)]
+    assert [e["uid"] for e in received(receiver)] == [str(new.pk)]
     services.start_over(stream=stream, actor=tenant.actor("owner"), start=StreamStart.BEGINNING)
     receiver.heard.clear()
     forwarding.send_due()
-    assert [e["uid"] for e in told(receiver)] == [str(old.pk), str(new.pk)]
+    assert [e["uid"] for e in received(receiver)] == [str(old.pk), str(new.pk)]
 
 
 @pytest.mark.both_engines
@@ -270,7 +272,7 @@ def test_a_paused_stream_sends_nothing_and_then_goes_on(
     assert "waiting, the oldest from 31\xa0minutes ago" in page.content.decode()
     services.pause_stream(stream=stream, actor=tenant.actor("owner"), is_paused=False)
     forwarding.send_due()
-    assert len(told(receiver)) == 1
+    assert len(received(receiver)) == 1
     assert reading.lag_of(stream).entries == 0
 
 
@@ -284,7 +286,7 @@ def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
     (mine,) = write(a, "mine")
     (theirs,) = write(b, "theirs")
     forwarding.send_due()
-    assert [e["uid"] for e in told(receiver)] == [str(mine.pk)]
+    assert [e["uid"] for e in received(receiver)] == [str(mine.pk)]
     receiver.heard.clear()
     AuditStream.objects.across_workspaces().delete()
     actor = Actor(
@@ -302,7 +304,7 @@ def test_a_workspace_is_sent_its_own_log_and_the_platform_all(
         start=StreamStart.BEGINNING,
     )
     forwarding.send_due()
-    assert {e["uid"] for e in told(receiver)} == {str(mine.pk), str(theirs.pk)}
+    assert {e["uid"] for e in received(receiver)} == {str(mine.pk), str(theirs.pk)}
     chains = {UUID(e["chain"]) for _, body in receiver.heard for e in json.loads(body)["entries"]}
     assert {a.workspace.pk, b.workspace.pk} <= chains
 
@@ -357,7 +359,7 @@ def test_no_answer_of_a_collector_ends_the_round_for_others(
         write(two_workspaces.b, "b")
         forwarding.send_due()
         forwarding.send_due()
-        assert [one["entry"]["tool_name"] for one in told(receiver)][-1] == "b"
+        assert [one["entry"]["tool_name"] for one in received(receiver)][-1] == "b"
         state = state_of(theirs)
         assert (state.failures, state.claim) == (0, None)
         assert 0 <= state.refused <= state.sent
@@ -408,8 +410,8 @@ def test_the_test_button_says_what_came_of_it(tenant: Tenant, receiver: HttpRece
 def test_private_networks_stay_closed(tenant: Tenant, kind: str, target: str) -> None:
     """SEC-27, SEC-28: all three kinds leave by the one door, and say which setting would open it."""
     stream, _ = make(tenant, target, kind)
-    told = services.try_stream(stream=stream, actor=tenant.actor("owner"))
-    assert told == outbound.NETWORK_REFUSED
+    fault = services.try_stream(stream=stream, actor=tenant.actor("owner"))
+    assert fault == outbound.NETWORK_REFUSED
 
 
 def test_settings_are_checked_and_secrets_go_in_only(

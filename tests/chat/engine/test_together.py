@@ -19,7 +19,7 @@ from chat.models import Conversation, Message, Turn
 from chat.services.conversations import create_conversation
 from chat.services.turns import send_message
 from chat.sockets import rounds
-from chat.sockets.socket_access import Door
+from chat.sockets.socket_access import SocketAccess
 from chat.values import MessageStatus
 from mcp_servers.gate.caller import Standing
 from tests.chat.conftest import Chat
@@ -51,7 +51,7 @@ def test_leases_are_renewed_together(chat: Chat, begun: Begun) -> None:
     mine.update(lease_until=database_now())
     with counted() as price:
         renewed = leases.renew_all(held)
-    assert (len(price.statements), price.commits) == (2, 1), price.told()
+    assert (len(price.statements), price.commits) == (2, 1), price.in_words()
     assert (renewed.lost, renewed.stopping) == ([], [])
     assert mine.filter(lease_until__gt=database_now()).count() == 5
 
@@ -75,7 +75,7 @@ def test_partial_texts_are_saved_together(chat: Chat, begun: Begun) -> None:
     ]
     with counted() as price:
         kept = steps.save_partials(said)
-    assert (len(price.statements), price.commits) == (1, 1), price.told()
+    assert (len(price.statements), price.commits) == (1, 1), price.in_words()
     assert kept == {answer.pk for _, answer in begun}
     assert texts(chat, begun) == [(f"text {n}", f"thought {n}") for n in range(5)]
 
@@ -138,14 +138,16 @@ async def test_ten_pages_at_rest_ask_for_at_most_a_statement_a_second(
     # With one that began before, and one that has not ended.
     most = int(seconds / rounds.ROUND_SECONDS) + 2
     # Of each three one looks at sessions.
-    assert len(price.statements) <= 2 * most + math.ceil(most / 3), price.told()
+    assert len(price.statements) <= 2 * most + math.ceil(most / 3), price.in_words()
     assert price.commits == 0
 
 
 def test_a_process_at_rest_asks_for_at_most_a_statement_a_second(chat: Chat) -> None:
     """REL-311: its pages, the log's round and the look for turns that nobody works on, by how often each comes."""
-    door = Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k")
-    asked: list[tuple[Door, list[UUID]]] = [(door, [chat.conversation.pk])] * PAGES
+    access = SocketAccess(
+        chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k"
+    )
+    asked: list[tuple[SocketAccess, list[UUID]]] = [(access, [chat.conversation.pk])] * PAGES
     rounds.look(asked, rounds.RightsCheck.ALL)
 
     def price_of(work: Callable[[], object]) -> int:
@@ -167,8 +169,10 @@ def test_a_process_at_rest_asks_for_at_most_a_statement_a_second(chat: Chat) -> 
 
 def test_a_look_at_events_alone_costs_a_statement(chat: Chat) -> None:
     """REL-311: and tells nobody of another's conversation."""
-    door = Door(chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k")
-    asked: list[tuple[Door, list[UUID]]] = [(door, [chat.conversation.pk])] * PAGES
+    access = SocketAccess(
+        chat.tenant.member, chat.tenant.workspace.slug, ip_address=None, session_key="k"
+    )
+    asked: list[tuple[SocketAccess, list[UUID]]] = [(access, [chat.conversation.pk])] * PAGES
     with counted() as price:
         seen = rounds.look(asked, rounds.RightsCheck.NONE)
     assert len(price.statements) == 1

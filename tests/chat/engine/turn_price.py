@@ -6,12 +6,12 @@ from uuid_utils.compat import uuid7
 
 from chat import commands
 from chat.sockets.handlers import HANDLERS
-from chat.sockets.socket_access import Door
+from chat.sockets.socket_access import SocketAccess
 from tests.chat.conftest import ENDED, Chat
 from tests.price import Price
 
 
-def say(chat: Chat, door: Door) -> None:
+def say(chat: Chat, access: SocketAccess) -> None:
     """As a page does, until the end of the turn has been told."""
     command = commands.Send.model_validate(
         {
@@ -21,7 +21,7 @@ def say(chat: Chat, door: Door) -> None:
             "text": "go",
         }
     )
-    told = HANDLERS[commands.Send](door, command)
+    told = HANDLERS[commands.Send](access, command)
     chat.watching.until(
         lambda event: (
             event["type"] == "turn.changed"
@@ -33,7 +33,7 @@ def say(chat: Chat, door: Door) -> None:
 
 def at_most(price: Price, *, statements: int, commits: int, crossings: int) -> None:
     """Fail with what was asked if it was more."""
-    assert len(price.statements) <= statements, price.told()
-    assert price.commits <= commits, price.told()
+    assert len(price.statements) <= statements, price.in_words()
+    assert price.commits <= commits, price.in_words()
     # The command's own crossing is the socket's.
-    assert price.crossings <= crossings - 1, price.told()
+    assert price.crossings <= crossings - 1, price.in_words()

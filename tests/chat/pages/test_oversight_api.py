@@ -13,7 +13,7 @@ from tests.chat.providers.usage import ask
 from tests.chat.services.shared_chats import make_bud, make_conversation, share
 from tests.factories import CANARY, Tenant, TwoTenants
 from tests.mcp_servers.factories import http_server, stored_tool
-from tests.row_actions import act, told
+from tests.row_actions import act, notices
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/mcp_servers/toolpermission/"
@@ -86,7 +86,7 @@ def test_administrators_see_and_revoke_what_members_always_allow(
         "Revoke 1 permission?"
         in act(admin, LIST, "revoke", given[2], confirmed=False).content.decode()
     )
-    assert told(act(admin, LIST, "revoke", given[2])) == ["1 permission revoked."]
+    assert notices(act(admin, LIST, "revoke", given[2])) == ["1 permission revoked."]
     left = ToolPermission.objects.for_workspace(tenant.workspace)
     assert [row.pk for row in left] == [given[1].pk]
     entries = AuditEntry.objects.for_workspace(tenant.workspace)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from chat.providers import openai_compatible
 from chat.providers.accumulator import Accumulator
-from chat.providers.adapting import adapt, habits_told
+from chat.providers.adapting import adapt, habits_in_refusal
 from chat.providers.base import Completion, CompletionRequest, ProviderSpec, TextPiece
 from chat.providers.errors import ProviderError
 from chat.providers.event_stream import EventStreamReader
@@ -385,12 +385,12 @@ async def test_a_request_takes_the_form_that_a_server_takes(model: ScriptedModel
 def test_a_model_on_which_no_tool_can_be_forced_is_left_to_choose(forced: Any) -> None:
     """REL-33: once it has said so; where nothing was forced its words mean something else."""
     words = "The tool_choice parameter does not support being set to required in thinking mode"
-    habits = habits_told(words, {"tool_choice": forced}, 400)
+    habits = habits_in_refusal(words, {"tool_choice": forced}, 400)
     for choice, adapted in ((forced, "auto"), ("none", "none")):
         request: dict[str, Any] = {"tool_choice": choice, "messages": []}
         assert adapt(request, habits) == {"tool_choice": adapted, "messages": []}
-    assert not habits_told(words, {"tool_choice": "auto"}, 400)
-    assert not habits_told(words, {"tool_choice": forced}, 500)
+    assert not habits_in_refusal(words, {"tool_choice": "auto"}, 400)
+    assert not habits_in_refusal(words, {"tool_choice": forced}, 500)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from chat.providers.spending import (
 )
 from chat.providers.spending_holds import RequestingTurn, hold_for
 from chat.providers.spending_refusals import RULES
-from chat.providers.spending_words import told_refusal
+from chat.providers.spending_words import refusal_in_words
 from chat.sampling import ask_model
 from chat.services.conversations import create_conversation
 from chat.services.turns import retry_turn, send_message, stop_turn
@@ -189,7 +189,9 @@ def test_what_is_under_way_for_others_stands_in_nobodys_own_way(
     found = allowance_for(payer, spec).reached
     assert found is not None
     assert (found.whose, found.is_reached) == (LimitOwner.WORKSPACE, False)
-    assert "this workspace's monthly spending limit" in told_refusal(found, current_month(""), "p")
+    assert "this workspace's monthly spending limit" in refusal_in_words(
+        found, current_month(""), "p"
+    )
     hold.set()
     watch.turn("completed")
     watch.close()

@@ -53,7 +53,7 @@ from chat.services.spending_limits import (
     set_member_limit,
 )
 from chat.services.turns import retry_turn, stop_turn
-from chat.sockets.socket_access import Door
+from chat.sockets.socket_access import SocketAccess
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime
 from tests.chat.conftest import Chat
@@ -330,7 +330,7 @@ def test_admins_are_told_once_how_much_of_the_workspaces_limit_is_used(priced: C
 
 def test_the_check_costs_two_statements_where_a_limit_is_set(priced: Chat) -> None:
     """REL-1085: within the price of a turn, and none where nobody has set one."""
-    door = Door(
+    door = SocketAccess(
         priced.tenant.member, priced.tenant.workspace.slug, ip_address=None, session_key=None
     )
     priced.model.say("first")

@@ -18,7 +18,7 @@ from chat.providers.failures import error_of, read_error, wait_of
 from chat.providers.openai_compatible import OpenAICompatible
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, event, usage
 from workspaces import outbound
-from workspaces.waiting_times import told_duration, told_wait
+from workspaces.waiting_times import duration_in_words, wait_in_words
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ NOON = datetime(2026, 12, 30, 12, 5, tzinfo=UTC)
 )
 def test_waiting_times_are_told_as_people_tell_them(seconds: float, words: str) -> None:
     """REL-204: neither 0 seconds nor 1440 minutes, and never too early."""
-    assert told_wait(seconds, NOON) == words
+    assert wait_in_words(seconds, NOON) == words
 
 
 def test_the_end_of_a_providers_limit_is_told() -> None:
@@ -290,4 +290,4 @@ def test_the_end_of_a_providers_limit_is_told() -> None:
 )
 def test_durations_are_told_in_words(seconds: float, words: str) -> None:
     """REL-204."""
-    assert told_duration(seconds) == words
+    assert duration_in_words(seconds) == words

@@ -170,7 +170,7 @@ def test_drafts_are_their_writers_and_go_with_their_conversation(tenant: Tenant)
     conversation = talk(tenant, "member", "hello")
     header = {"X-Workspace": tenant.workspace.slug}
 
-    def told(who: str) -> Any:
+    def drafts_of(who: str) -> Any:
         return tenant.client(who).get("/api/drafts/", headers=header).json()
 
     body = {
@@ -181,14 +181,14 @@ def test_drafts_are_their_writers_and_go_with_their_conversation(tenant: Tenant)
     client = tenant.client("member")
     answer = client.post("/api/drafts/", body, content_type="application/json", headers=header)
     assert (answer.status_code, answer.json()["text"]) == (200, " draft ")
-    assert [one["text"] for one in told("member")] == [" draft "]
-    assert told("admin") == []
+    assert [one["text"] for one in drafts_of("member")] == [" draft "]
+    assert drafts_of("admin") == []
     other = tenant.client("admin").post(
         "/api/drafts/", body, content_type="application/json", headers=header
     )
     assert other.status_code == 422
     delete_conversation(conversation=conversation, actor=tenant.actor("member"))
-    assert told("member") == []
+    assert drafts_of("member") == []
     conversation.refresh_from_db()
     erase_conversation(conversation=conversation, actor=tenant.actor("member"))
     assert not Draft.objects.for_workspace(tenant.workspace).exists()

@@ -111,14 +111,14 @@ def test_a_filter_names_no_bud_that_is_somebody_elses_alone(tenant: Tenant) -> N
         visibility="owner",
     )
 
-    def told(query: str) -> str:
+    def shown(query: str) -> str:
         with pytest.raises(InvalidInput) as refused:
             search(workspace=tenant.workspace, person=tenant.member, query=query)
         return str(refused.value.fields)
 
-    assert "layoffs" not in told("from:nobody plant")
-    assert "layoffs" not in told("from:layofs plant")
-    assert "no value" in told("from:layoffs plant")
+    assert "layoffs" not in shown("from:nobody plant")
+    assert "layoffs" not in shown("from:layofs plant")
+    assert "no value" in shown("from:layoffs plant")
     Conversation.objects.for_workspace(tenant.workspace).update(bud=own)
     assert len(found(tenant, "from:layoffs plant")) == 1
 

@@ -29,7 +29,7 @@ from chat.sockets import send_queue
 from chat.sockets.consumer import COMMAND_BURST
 from chat.sockets.rounds import RightsCheck, look
 from chat.sockets.send_queue import MOST_UNHEARD
-from chat.sockets.socket_access import Door
+from chat.sockets.socket_access import SocketAccess
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import (
@@ -482,7 +482,7 @@ def test_a_round_reads_a_session_again_before_it_closes_its_page(tenant: Tenant)
     """SEC-461: the nudge may come late, or not at all."""
     browsers = [tenant.client("member") for _ in range(2)]
     doors = [
-        Door(
+        SocketAccess(
             tenant.member,
             tenant.workspace.slug,
             ip_address=None,
@@ -490,7 +490,7 @@ def test_a_round_reads_a_session_again_before_it_closes_its_page(tenant: Tenant)
         )
         for one in browsers
     ]
-    asked: list[tuple[Door, list[UUID]]] = [(door, []) for door in doors]
+    asked: list[tuple[SocketAccess, list[UUID]]] = [(door, []) for door in doors]
     assert [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)] == [None, None]
     browsers[0].post("/account/sessions/")
     told = [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)]

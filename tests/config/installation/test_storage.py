@@ -156,21 +156,25 @@ def test_folders_are_looked_into_up_to_a_bound(
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"data_dir": tmp_path})
     backups = tmp_path / "backups"
 
-    def told() -> storage.Files:
+    def backups_there() -> storage.Files:
         return next(one for one in read_storage().files if one.what == "Backups")
 
-    assert (told().number, told().size, told().newest_at) == (0, 0, None)
+    assert (backups_there().number, backups_there().size, backups_there().newest_at) == (0, 0, None)
     backups.mkdir()
     for name, size in (("a.tar.gz", 10), ("b.tar.gz", 20)):
         (backups / name).write_bytes(b"x" * size)
     os.utime(backups / "a.tar.gz", (0, 1_000_000_000))
     (backups / "link").symlink_to("/etc/hosts")
-    assert (told().number, told().size, told().is_partial) == (2, 30, False)
-    newest = told().newest_at
+    assert (backups_there().number, backups_there().size, backups_there().is_partial) == (
+        2,
+        30,
+        False,
+    )
+    newest = backups_there().newest_at
     assert newest is not None
     assert newest.year > 2001
     monkeypatch.setattr(storage, "MOST_FILES", 1)
-    assert (told().number, told().is_partial) == (1, True)
+    assert (backups_there().number, backups_there().is_partial) == (1, True)
 
 
 def test_disks_say_how_much_room_is_left() -> None:

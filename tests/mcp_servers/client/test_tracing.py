@@ -170,7 +170,7 @@ async def test_log_messages_are_noted_when_wanted(everywhere: Everywhere, traced
         assert [one.text for one in found] == (["info: a line"] if level else [])
 
 
-def told(text: str) -> dict[str, Any]:
+def log_notice(text: str) -> dict[str, Any]:
     return {
         "jsonrpc": "2.0",
         "method": "notifications/message",
@@ -182,9 +182,9 @@ async def test_what_is_said_during_a_call_is_of_the_call(traced: Traced) -> None
     """On a stream of all, a log line may repeat what somebody put into their call."""
 
     async def log_and_wait(server: SseServer, body: dict[str, Any], answer: Any) -> None:
-        await server.tell(told("found: a secret"))
+        await server.tell(log_notice("found: a secret"))
         if len([post for post in server.posts if post.get("method") == "tools/call"]) == 2:
-            await server.tell(told("found: one of two"))
+            await server.tell(log_notice("found: one of two"))
         await reply(answer, 202)
 
     server = SseServer(on_post={"tools/call": log_and_wait})

@@ -63,6 +63,6 @@ async def test_a_call_over_rest(transactional_db: None, counting: CountingServer
         with counted() as price:
             assert await crowd.call(tool, 2) == 200
     assert sum(found.values()) <= 7, found
-    assert len(price.statements) <= 8, price.told()
-    assert price.commits <= 2, price.told()
-    assert price.crossings <= 2, price.told()
+    assert len(price.statements) <= 8, price.in_words()
+    assert price.commits <= 2, price.in_words()
+    assert price.crossings <= 2, price.in_words()

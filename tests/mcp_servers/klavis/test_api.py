@@ -11,7 +11,7 @@ from mcp_servers.models import ActionRule, McpServer
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
 from tests.mcp_servers.klavis.conftest import install
-from tests.row_actions import act, told
+from tests.row_actions import act, notices
 
 HOSTED = "/api/hosted-servers/"
 HEADERS = {"X-Workspace": "acme"}
@@ -153,5 +153,5 @@ def test_hosted_servers_are_uninstalled_in_the_admin(
     text = act(client, url, "uninstall", installed, confirmed=False).content.decode()
     assert "Uninstall 1 hosted server?" in text
     assert "This cannot be undone." in text
-    assert told(act(client, url, "uninstall", installed)) == ["1 hosted server uninstalled."]
+    assert notices(act(client, url, "uninstall", installed)) == ["1 hosted server uninstalled."]
     assert not KlavisInstance.objects.for_workspace(tenant.workspace).exists()

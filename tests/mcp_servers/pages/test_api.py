@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 from audit.models import AuditEntry
 from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
 from mcp_servers.models import McpServer, McpTool
-from mcp_servers.pages.api.tools import OutcomeOutput, told
+from mcp_servers.pages.api.tools import OutcomeOutput, outcome_in_json
 from mcp_servers.registry.services.call_rules import (
     CallRuleDraft,
     change_call_rule,
@@ -128,9 +128,9 @@ def test_call_rules_hold_for_the_tester(
     stricter: tuple[dict[str, Any], ...] = ({"approver": "second_person"}, {"effect": "deny"})
     for fields in stricter:
         change_call_rule(rule=rule, draft=replace(draft, **fields), actor=tenant.actor())
-        status, told = api("POST", path, {**body, "confirm": True})
-        assert (status, told["errors"][0]["code"]) == (403, "call_refused")
-        assert "Ask" in told["errors"][0]["detail"]
+        status, outcome_in_json = api("POST", path, {**body, "confirm": True})
+        assert (status, outcome_in_json["errors"][0]["code"]) == (403, "call_refused")
+        assert "Ask" in outcome_in_json["errors"][0]["detail"]
     assert counting.names() == ["echo"]
 
 
@@ -340,7 +340,7 @@ def test_an_answer_is_what_the_schema_says() -> None:
         duration_ms=7,
         truncated=True,
     )
-    assert told(outcome) == OutcomeOutput(outcome).data
+    assert outcome_in_json(outcome) == OutcomeOutput(outcome).data
 
 
 @pytest.mark.both_engines

@@ -9,7 +9,7 @@ from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.registry.services import withdraw_program
 from tests.factories import Tenant, UserFactory
 from tests.mcp_servers.factories import http_server, stored_tool
-from tests.row_actions import act, told
+from tests.row_actions import act, notices
 from workspaces.errors import PermissionDenied
 
 SERVERS = "/admin/mcp_servers/mcpserver/"
@@ -40,8 +40,8 @@ def test_tools_are_switched_and_told_when_they_ask(tenant: Tenant, tools: list[M
         ("approval_auto", "3 tools run by themselves."),
         ("approval_deny", "3 tools blocked."),
     ):
-        assert told(act(client, TOOLS, action, *tools, confirmed=False)) == [text]
-    assert told(act(client, TOOLS, "approval_inherit", tools[0])) == [
+        assert notices(act(client, TOOLS, action, *tools, confirmed=False)) == [text]
+    assert notices(act(client, TOOLS, "approval_inherit", tools[0])) == [
         "1 tool follows the default again."
     ]
     stored = McpTool.objects.for_workspace(tenant.workspace).order_by("name")
@@ -52,9 +52,9 @@ def test_servers_are_switched(tenant: Tenant) -> None:
     """REL-1190: with one message of the result."""
     rows = [http_server(tenant, f"https://{name}.example.org/mcp") for name in ("one", "two")]
     client = tenant.client()
-    assert told(act(client, SERVERS, "switch_off", *rows)) == ["2 servers switched off."]
+    assert notices(act(client, SERVERS, "switch_off", *rows)) == ["2 servers switched off."]
     assert not McpServer.objects.for_workspace(tenant.workspace).filter(is_active=True).exists()
-    assert told(act(client, SERVERS, "switch_on", *rows)) == ["2 servers switched on."]
+    assert notices(act(client, SERVERS, "switch_on", *rows)) == ["2 servers switched on."]
 
 
 def test_programs_are_withdrawn_and_offered(tenant: Tenant) -> None:
@@ -67,12 +67,12 @@ def test_programs_are_withdrawn_and_offered(tenant: Tenant) -> None:
     assert "Withdraw 3 programs?" in text
     assert "tools of servers that run it can no longer be called" in text
     assert StdioProgram.objects.filter(is_enabled=True).count() == 2
-    assert told(act(client, PROGRAMS, "withdraw", *rows)) == [
+    assert notices(act(client, PROGRAMS, "withdraw", *rows)) == [
         "2 programs withdrawn.",
         f"{rows[2]}: Off is not on offer.",
     ]
     assert not StdioProgram.objects.filter(is_enabled=True).exists()
-    texts = told(act(client, PROGRAMS, "accept_files", rows[0], confirmed=False))
+    texts = notices(act(client, PROGRAMS, "accept_files", rows[0], confirmed=False))
     assert texts == ["1 program on offer, with its files as they are now."]
     assert StdioProgram.objects.get(is_enabled=True).file_hash
 

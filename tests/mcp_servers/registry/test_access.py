@@ -22,7 +22,7 @@ def member_of(tenant: Tenant) -> Membership:
     return Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
 
 
-def told(tenant: Tenant, after: AccessCursor | None = None, most: int = 50) -> dict[str, str]:
+def access_of(tenant: Tenant, after: AccessCursor | None = None, most: int = 50) -> dict[str, str]:
     return {one.name: one.why for one in read_tools(member_of(tenant), after, most)}
 
 
@@ -48,13 +48,13 @@ def test_each_tool_says_whether_it_runs_asks_or_is_blocked(tenant: Tenant) -> No
     changing(server, "send", approval_override=ApprovalOverride.AUTO)
     changing(server, "never", approval_override=ApprovalOverride.DENY)
     changing(server, "off", is_enabled=False)
-    found = told(tenant)
+    found = access_of(tenant)
     assert set(found) == {"read", "write", "send"}
     assert "runs without asking. This tool only reads data." in found["read"]
     assert "asks first. This tool changes data." in found["write"]
     assert "An administrator lets this tool run without asking." in found["send"]
     make(tenant, tools=["send"])
-    assert "It is blocked." in told(tenant)["send"]
+    assert "It is blocked." in access_of(tenant)["send"]
     assert f"Of {server.name}." in found["read"]
 
 
@@ -63,14 +63,14 @@ def test_tools_come_page_by_page_and_cost_no_more_statements(tenant: Tenant) -> 
     server = http_server(tenant, URL)
     stored_tool(server, "a")
     with CaptureQueriesContext(connection) as one:
-        told(tenant)
+        access_of(tenant)
     for number in range(30):
         stored_tool(server, f"b{number:02}")
     with CaptureQueriesContext(connection) as many:
-        assert list(told(tenant)) == ["a", *(f"b{number:02}" for number in range(30))]
+        assert list(access_of(tenant)) == ["a", *(f"b{number:02}" for number in range(30))]
     assert len(many) == len(one)
     [first, *_] = read_tools(member_of(tenant), None, 1)
-    assert list(told(tenant, AccessCursor.after(first), 2)) == ["b00", "b01"]
+    assert list(access_of(tenant, AccessCursor.after(first), 2)) == ["b00", "b01"]
 
 
 def test_tools_of_others_are_not_theirs(two_workspaces: TwoTenants) -> None:
@@ -78,6 +78,6 @@ def test_tools_of_others_are_not_theirs(two_workspaces: TwoTenants) -> None:
     ours, theirs = two_workspaces.a, two_workspaces.b
     stored_tool(http_server(theirs, URL), "there")
     stored_tool(own_server(ours, ours.admin), "private")
-    assert told(ours) == {}
+    assert access_of(ours) == {}
     stored_tool(own_server(ours, ours.member), "note")
-    assert list(told(ours)) == ["note"]
+    assert list(access_of(ours)) == ["note"]

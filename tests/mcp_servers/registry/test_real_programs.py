@@ -110,10 +110,10 @@ def test_a_wrong_folder_is_told_in_the_servers_words(
     server = McpServer.objects.for_workspace(tenant.workspace).select_related("state").get()
     card = cards_of([server], actor=tenant.actor("admin"))[0]
     assert "\n" not in card.reason
-    assert "None of the specified directories" in card.said
-    told = cards_of([server], actor=tenant.actor("member"))[0]
+    assert "None of the specified directories" in card.output
+    for_member = cards_of([server], actor=tenant.actor("member"))[0]
     assert card.advice.startswith("Often a variable")
-    assert (told.reason, told.advice, told.said) == (card.reason, "", "")
+    assert (for_member.reason, for_member.advice, for_member.output) == (card.reason, "", "")
 
 
 def test_a_program_that_is_not_there_is_told(tenant: Tenant) -> None:

@@ -46,7 +46,7 @@ def program(superuser: User, tenant: Tenant) -> Api:
     return with_token(superuser, tenant.workspace, PLATFORM_READ, PLATFORM_WRITE)
 
 
-def told(workspace_id: Any, kind: str) -> list[dict[str, Any]]:
+def entries_about(workspace_id: Any, kind: str) -> list[dict[str, Any]]:
     """What the log says of changes of one kind, oldest first."""
     rows = AuditEntry.objects.across_workspaces().filter(workspace_id=workspace_id)
     rows = rows.filter(action="config.changed", details__kind=kind).order_by("pk")
@@ -232,7 +232,7 @@ def test_workspaces_are_made_changed_suspended_and_opened_again(
     assert root.post(f"{path}suspend/", {"confirmation": "Newer"}).json()["is_active"] is False
     assert root.post(f"{path}suspend/", {"confirmation": "Newer"}).status_code == 409
     assert root.post(f"{path}resume/").json()["is_active"] is True
-    log = told(made.json()["id"], "workspace")
+    log = entries_about(made.json()["id"], "workspace")
     assert [one["verb"] for one in log] == ["created", "changed", "changed", "changed"]
     assert log[2]["after"] == {"is_active": False}
     assert {one["by"] for one in log} == {superuser.email}
@@ -243,7 +243,7 @@ def test_a_suspended_workspace_is_closed_to_its_people(program: Api, tenant: Ten
     other = WorkspaceFactory.create(name="Other")
     body = {"confirmation": "Other"}
     assert program.post(f"workspaces/{other.pk}/suspend/", body).status_code == 200
-    assert told(other.pk, "workspace")[-1]["sign_in"] == "token"
+    assert entries_about(other.pk, "workspace")[-1]["sign_in"] == "token"
     body = {"confirmation": tenant.workspace.name}
     assert program.post(f"workspaces/{tenant.workspace.pk}/suspend/", body).status_code == 200
     assert tenant.client("owner").get(f"/w/{tenant.workspace.slug}/").status_code == 403
@@ -335,7 +335,7 @@ def test_accounts_are_made_and_changed(root: Api, superuser: User) -> None:
     moved = root.patch(path, {"email": "moved@example.org", "is_superuser": True}).json()
     assert (moved["email"], moved["is_superuser"]) == ("moved@example.org", True)
     assert mail.outbox[-1].to == ["moved@example.org"]
-    log = told(None, "user")
+    log = entries_about(None, "user")
     assert [one["verb"] for one in log] == ["created", "changed", "changed"]
     assert log[2]["after"] == {"email": "moved@example.org", "is_superuser": True}
     assert PASSWORD not in str(log)

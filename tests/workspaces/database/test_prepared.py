@@ -46,7 +46,7 @@ def test_rows_are_those_that_django_gives(tenant: Tenant, django_assert_num_quer
 def test_annotations_are_those_that_django_gives(tenant: Tenant) -> None:
     """Ours: with every column of rows and of what is joined in its place, in the form that Django gives them."""
 
-    def told(workspace_id: UUID, email: str) -> Any:
+    def members_with(workspace_id: UUID, email: str) -> Any:
         others = User.objects.filter(memberships__workspace_id=OuterRef("workspace_id"))
         return members(workspace_id, email).annotate(
             oldest=Subquery(others.order_by("pk").values("pk")[:1]),
@@ -54,8 +54,8 @@ def test_annotations_are_those_that_django_gives(tenant: Tenant) -> None:
             called=F("user__email"),
         )
 
-    wanted = told(tenant.workspace.pk, tenant.auditor.email).get()
-    found: Any = PreparedRows[Membership](told, UUID, str).first(
+    wanted = members_with(tenant.workspace.pk, tenant.auditor.email).get()
+    found: Any = PreparedRows[Membership](members_with, UUID, str).first(
         tenant.workspace.pk, tenant.auditor.email
     )
     assert found is not None

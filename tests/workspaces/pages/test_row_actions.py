@@ -22,7 +22,7 @@ from tests.factories import (
     WorkspaceFactory,
     make_tenant,
 )
-from tests.row_actions import act, told
+from tests.row_actions import act, notices
 from workspaces.actors import Role
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.models import ApiToken, Invitation, Membership, User, Workspace
@@ -64,14 +64,14 @@ def test_members_are_suspended_and_let_in_again(tenant: Tenant) -> None:
     """REL-1190: with the reason, an entry of each, and one message."""
     rows = some_members(tenant, 3)
     page = act(tenant.client(), MEMBERS, "suspend", *rows, reason="  The project is over ")
-    assert told(page) == ["3 members suspended."]
+    assert notices(page) == ["3 members suspended."]
     assert all(is_suspended(row) for row in rows)
     stored = Membership.objects.also_suspended(tenant.workspace).get(pk=rows[0].pk)
     assert stored.suspension_reason == "The project is over"
     log = AuditEntry.objects.for_workspace(tenant.workspace)
     assert log.filter(action="config.changed", actor_id=tenant.admin.pk).count() == 3
     page = act(tenant.client(), MEMBERS, "let_in", rows[0], confirmed=False)
-    assert told(page) == ["1 member may enter again."]
+    assert notices(page) == ["1 member may enter again."]
     assert not is_suspended(rows[0])
 
 
@@ -82,7 +82,7 @@ def test_a_refused_row_undoes_nothing_of_the_others(tenant: Tenant) -> None:
     act(client, MEMBERS, "suspend", before)
     own, owner = member_of(tenant, "admin"), member_of(tenant, "owner")
     page = act(client, MEMBERS, "suspend", own, before, owner, row)
-    texts = told(page)
+    texts = notices(page)
     assert texts[0] == "1 member suspended."
     assert sorted(texts[1:]) == sorted(
         [
@@ -100,7 +100,7 @@ def test_rows_that_are_refused_alike_are_told_together(tenant: Tenant) -> None:
     """REL-1190: and a long list is shortened."""
     rows = some_members(tenant, 12)
     page = act(tenant.client(), MEMBERS, "make_member", *rows)
-    [text] = told(page)
+    [text] = notices(page)
     assert text.endswith("and 2 more: This is their role already.")
     assert rows[-1].user.email in text
 
@@ -128,7 +128,7 @@ def test_all_that_a_list_shows_is_named_by_the_page_that_asks(tenant: Tenant) ->
     page = act(client, url, "suspend", rows[0], confirmed=False, select_across="1")
     assert "Suspend 3 members?" in page.content.decode()
     later = MembershipFactory.create(workspace=tenant.workspace)
-    assert told(act(client, url, "suspend", *rows)) == ["3 members suspended."]
+    assert notices(act(client, url, "suspend", *rows)) == ["3 members suspended."]
     assert not is_suspended(later)
 
 
@@ -147,7 +147,7 @@ def test_too_many_rows_are_refused(
     first = Membership.objects.for_workspace(tenant.workspace).filter(user=people[0]).get()
     url = f"{MEMBERS}?q=many"
     page = act(tenant.client(), url, "suspend", first, confirmed=confirmed, select_across="1")
-    assert told(page) == [
+    assert notices(page) == [
         "You chose 201 rows. Choose at most 200 at once. Nothing was changed.",
     ]
     rows = Membership.objects.also_suspended(tenant.workspace)
@@ -158,15 +158,15 @@ def test_rows_that_do_not_exist_are_told(tenant: Tenant) -> None:
     """REL-1190: an id that is none, one of nobody, and a row that the list's filters no longer show."""
     client, [row] = tenant.client(), some_members(tenant, 1)
     page = act(client, MEMBERS, "suspend", "nonsense", row)
-    assert told(page) == ["A row that you chose does not exist. Choose the rows again."]
+    assert notices(page) == ["A row that you chose does not exist. Choose the rows again."]
     assert not is_suspended(row)
     page = act(client, MEMBERS, "suspend", uuid4(), row)
-    assert told(page) == [
+    assert notices(page) == [
         "1 member suspended.",
         "1 row that you chose is gone, or the list's filters no longer show it. Nothing happened to it.",
     ]
     page = act(client, f"{MEMBERS}?role__exact=owner", "let_in", row, uuid4())
-    assert told(page)[0].startswith("2 rows that you chose are gone")
+    assert notices(page)[0].startswith("2 rows that you chose are gone")
 
 
 def test_no_action_touches_or_names_another_workspace(tenant: Tenant) -> None:
@@ -197,15 +197,15 @@ def test_roles_are_given_to_several(tenant: Tenant) -> None:
     """REL-1190: within one's own power; the last owner stays, and so does whoever acts."""
     rows = some_members(tenant, 2)
     admin, owner = tenant.client("admin"), tenant.client("owner")
-    assert told(act(admin, MEMBERS, "make_admin", *rows)) == ["2 people are admins now."]
+    assert notices(act(admin, MEMBERS, "make_admin", *rows)) == ["2 people are admins now."]
     own = member_of(tenant, "owner")
     page = act(admin, MEMBERS, "make_member", own)
-    assert "That role is above your own." in told(page)[0]
-    assert told(act(admin, MEMBERS, "make_owner", rows[0])) == ["No action selected."]
-    assert told(act(owner, MEMBERS, "make_owner", rows[0])) == ["1 person is an owner now."]
+    assert "That role is above your own." in notices(page)[0]
+    assert notices(act(admin, MEMBERS, "make_owner", rows[0])) == ["No action selected."]
+    assert notices(act(owner, MEMBERS, "make_owner", rows[0])) == ["1 person is an owner now."]
     page = act(owner, MEMBERS, "make_member", own, *rows)
-    assert told(page)[0] == "2 people are members now."
-    assert "Your own role stays as it is." in told(page)[1]
+    assert notices(page)[0] == "2 people are members now."
+    assert "Your own role stays as it is." in notices(page)[1]
     roles = Membership.objects.for_workspace(tenant.workspace).in_bulk([own.pk, rows[0].pk])
     assert {row.role for row in roles.values()} == {"owner", "member"}
 
@@ -217,7 +217,7 @@ def test_the_last_owner_is_kept_whoever_acts(root: Tenant) -> None:
     client.get(f"/w/{other.workspace.slug}/admin/")
     rows = [member_of(other, "owner"), member_of(other, "admin")]
     for action, done in (("suspend", "1 member suspended."), ("make_member", "1 person is")):
-        texts = told(act(client, MEMBERS, action, *rows))
+        texts = notices(act(client, MEMBERS, action, *rows))
         assert texts[0].startswith(done)
         assert "A workspace needs an owner." in texts[1]
     rows[0].refresh_from_db()
@@ -227,13 +227,15 @@ def test_the_last_owner_is_kept_whoever_acts(root: Tenant) -> None:
 def test_the_right_to_audit_is_the_owners_to_give(tenant: Tenant) -> None:
     """REL-1190, SEC-580."""
     [row] = some_members(tenant, 1)
-    assert told(act(tenant.client("admin"), MEMBERS, "let_audit", row)) == ["No action selected."]
+    assert notices(act(tenant.client("admin"), MEMBERS, "let_audit", row)) == [
+        "No action selected."
+    ]
     row.refresh_from_db()
     assert not row.is_auditor
     owner = tenant.client("owner")
     for action, is_auditor in (("let_audit", True), ("no_longer_audit", False)):
         page = act(owner, MEMBERS, action, row)
-        assert told(page)[0].startswith("1 person may")
+        assert notices(page)[0].startswith("1 person may")
         row.refresh_from_db()
         assert (row.is_auditor, row.role) == (is_auditor, "member")
 
@@ -245,7 +247,7 @@ def test_members_are_signed_out_and_whoever_acts_is_not(tenant: Tenant) -> None:
     assert member.get(home).status_code == 200
     assert admin.get(home).status_code == 200
     rows = [member_of(tenant, "member"), member_of(tenant, "admin")]
-    texts = told(act(admin, MEMBERS, "sign_out", *rows))
+    texts = notices(act(admin, MEMBERS, "sign_out", *rows))
     assert texts[0] == "1 member is signed out."
     assert "Your own sessions go on." in texts[1]
     assert member.get(home).status_code == 302
@@ -273,7 +275,7 @@ def test_invitations_are_sent_again(transactional_db: None, tenant: Tenant, sett
         accepted_at=timezone.now()
     )
     page = act(tenant.client(), INVITATIONS, "send_again", *rows, confirmed=False)
-    assert told(page) == [
+    assert notices(page) == [
         "1 invitation sent again. Its earlier link no longer works.",
         f"{rows[1]}: This invitation was accepted already.",
     ]
@@ -295,7 +297,7 @@ def test_an_invitation_that_is_not_mailed_counts_as_refused(
 
     monkeypatch.setattr(mail.EmailMultiAlternatives, "send", refuse)
     rows = invite(tenant, 2)
-    [text] = told(act(tenant.client(), INVITATIONS, "send_again", *rows))
+    [text] = notices(act(tenant.client(), INVITATIONS, "send_again", *rows))
     assert "new0@example.org" in text
     assert "new1@example.org" in text
     assert "The mail server did not take the invitation." in text
@@ -308,10 +310,10 @@ def test_invitations_are_revoked_once(tenant: Tenant) -> None:
     client = tenant.client()
     page = act(client, INVITATIONS, "revoke", *rows, confirmed=False)
     assert "Revoke 3 invitations?" in page.content.decode()
-    assert told(act(client, INVITATIONS, "revoke", rows[0])) == ["1 invitation revoked."]
+    assert notices(act(client, INVITATIONS, "revoke", rows[0])) == ["1 invitation revoked."]
     rows[0].refresh_from_db()
     first = rows[0].revoked_at
-    texts = told(act(client, INVITATIONS, "revoke", *rows))
+    texts = notices(act(client, INVITATIONS, "revoke", *rows))
     assert texts == [
         "2 invitations revoked.",
         f"{rows[0]}: This invitation is revoked already.",
@@ -340,7 +342,7 @@ def test_tokens_are_revoked(tenant: Tenant) -> None:
     page = act(tenant.client(), TOKENS, "revoke", *rows, confirmed=False)
     assert "Revoke 2 tokens?" in page.content.decode()
     assert tenant.auditor.email in page.content.decode()
-    assert told(act(tenant.client(), TOKENS, "revoke", *rows)) == ["2 tokens revoked."]
+    assert notices(act(tenant.client(), TOKENS, "revoke", *rows)) == ["2 tokens revoked."]
     assert not ApiToken.objects.for_workspace(tenant.workspace).exists()
 
 
@@ -362,12 +364,12 @@ def test_accounts_are_switched_off_and_on(root: Tenant) -> None:
     client = root.client("owner")
     page = act(client, USERS, "switch_off", *people, confirmed=False)
     assert "Switch off 2 accounts?" in page.content.decode()
-    assert told(act(client, USERS, "switch_off", root.owner, *people)) == [
+    assert notices(act(client, USERS, "switch_off", root.owner, *people)) == [
         "2 accounts switched off.",
         f"{root.owner}: You cannot switch yourself off. Another owner of the platform can.",
     ]
     assert User.objects.filter(is_active=False).count() == 2
-    assert told(act(client, USERS, "switch_on", people[0], root.owner)) == [
+    assert notices(act(client, USERS, "switch_on", people[0], root.owner)) == [
         "1 account switched on.",
         f"{root.owner}: {root.owner.email} is active.",
     ]
@@ -380,9 +382,9 @@ def test_workspaces_are_suspended_and_opened(root: Tenant) -> None:
     text = act(client, WORKSPACES, "suspend", *rows, confirmed=False).content.decode()
     assert "Suspend 2 workspaces?" in text
     assert rows[0].name in text
-    assert told(act(client, WORKSPACES, "suspend", *rows)) == ["2 workspaces suspended."]
+    assert notices(act(client, WORKSPACES, "suspend", *rows)) == ["2 workspaces suspended."]
     assert Workspace.objects.filter(is_active=False).count() == 2
-    texts = told(act(client, WORKSPACES, "open_again", rows[0], root.workspace))
+    texts = notices(act(client, WORKSPACES, "open_again", rows[0], root.workspace))
     assert texts[0] == "1 workspace is open again."
     assert "is not suspended" in texts[1]
 

@@ -15,7 +15,7 @@ from PIL import Image
 from audit.models import AuditEntry
 from tests import documents
 from tests.factories import Tenant, TwoTenants
-from tests.row_actions import act, told
+from tests.row_actions import act, notices
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership, PersonPicture
 from workspaces.people import pictures
@@ -131,7 +131,7 @@ def test_the_platforms_owner_takes_a_picture_down(tenant: Tenant) -> None:
     listed = reverse("admin:workspaces_user_changelist")
     asked = act(client, listed, "remove_picture", *people, confirmed=False)
     assert "Remove the pictures of 2 people?" in asked.content.decode()
-    texts = told(act(client, listed, "remove_picture", *people, owner))
+    texts = notices(act(client, listed, "remove_picture", *people, owner))
     assert texts == ["2 pictures removed.", f"{owner}: {owner.email} has no picture."]
     assert not PersonPicture.objects.exists()
     assert "data:image" not in client.get(page).content.decode()

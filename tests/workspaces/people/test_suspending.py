@@ -18,7 +18,7 @@ from audit.reviews.schedules import possible_recipients
 from chat.events import CloseCode
 from chat.models import Conversation
 from chat.sockets.rounds import RightsCheck, look
-from chat.sockets.socket_access import Door, why_shut_out
+from chat.sockets.socket_access import SocketAccess, why_shut_out
 from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role
@@ -62,7 +62,7 @@ def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
     slug = tenant.workspace.slug
     assert Client().get("/api/buds/", headers=bearer).status_code == 200
     session_key = client.session.session_key
-    door = Door(tenant.admin, slug, ip_address=None, session_key=session_key)
+    door = SocketAccess(tenant.admin, slug, ip_address=None, session_key=session_key)
     assert door.reason_to_close() is None
     suspend(tenant, "admin", reason="Lost laptop")
     for path in (f"/w/{slug}/", f"/w/{slug}/people/", f"/w/{slug}/servers/", "/"):
@@ -82,7 +82,7 @@ def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
     assert not may_still_enter(admin.pk, workspace.pk)
     assert tenant.actor("admin").role is None
     with pytest.raises(NotFound):
-        Door(admin, workspace.slug, ip_address=None, session_key=None)
+        SocketAccess(admin, workspace.slug, ip_address=None, session_key=None)
     assert door.reason_to_close() is CloseCode.ACCESS_SUSPENDED
     with pytest.raises(PermissionDenied):
         door.turn(uuid7())
@@ -93,29 +93,29 @@ def test_an_open_page_is_told_why_it_was_shut_out(two_workspaces: TwoTenants) ->
     """REL-1904: by the round and by the nudge alike, and whoever comes back meanwhile; strangers learn nothing."""
     tenant = two_workspaces.a
     slug, key = tenant.workspace.slug, tenant.client("member").session.session_key
-    door = Door(tenant.member, slug, ip_address=None, session_key=key)
+    door = SocketAccess(tenant.member, slug, ip_address=None, session_key=key)
 
-    def told() -> set[CloseCode | None]:
+    def codes() -> set[CloseCode | None]:
         return {
             door.reason_to_close(),
             *(one.reason_to_close for one in look([(door, ())], RightsCheck.ALL)),
         }
 
-    assert told() == {None}
+    assert codes() == {None}
     suspend(tenant, "member")
-    assert told() == {CloseCode.ACCESS_SUSPENDED}
+    assert codes() == {CloseCode.ACCESS_SUSPENDED}
     assert why_shut_out(tenant.member, slug) is CloseCode.ACCESS_SUSPENDED
     Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=False)
-    assert told() == {CloseCode.WORKSPACE_SUSPENDED}
+    assert codes() == {CloseCode.WORKSPACE_SUSPENDED}
     assert why_shut_out(two_workspaces.b.member, slug) is CloseCode.NOT_A_MEMBER
     Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=True)
     resume_member(membership=membership_of(tenant, "member"), actor=tenant.actor("owner"))
-    assert told() == {None}
+    assert codes() == {None}
     remove_member(membership=membership_of(tenant, "member"), actor=tenant.actor("owner"))
-    assert told() == {CloseCode.NOT_A_MEMBER}
+    assert codes() == {CloseCode.NOT_A_MEMBER}
     tenant.member.is_active = False
     tenant.member.save()
-    assert told() == {CloseCode.ACCOUNT_OFF}
+    assert codes() == {CloseCode.ACCOUNT_OFF}
 
 
 def said_by(page: Any) -> str:
@@ -147,8 +147,8 @@ def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
         for head in ({"X-Workspace": slug}, {}):
             answer = client.get("/api/buds/", headers=head)
             assert answer.status_code == 403
-            told = answer.json()["errors"][0]["detail"]
-            assert told.startswith(f"The workspace {workspace.name} is suspended. Ask the people")
+            detail = answer.json()["errors"][0]["detail"]
+            assert detail.startswith(f"The workspace {workspace.name} is suspended. Ask the people")
     assert Client().get("/api/buds/", headers=token).status_code == 401
     page = stranger.get(f"/w/{slug}/")
     assert (page.status_code, said_by(page)) == (404, said_by(missing))
@@ -211,8 +211,8 @@ def test_everything_is_there_again_afterwards(tenant: Tenant) -> None:
     resume_member(membership=membership_of(tenant, "member"), actor=tenant.actor("admin"))
     assert Client().get("/api/buds/", headers=bearer).status_code == 200
     assert tenant.client("member").get(f"/w/{tenant.workspace.slug}/").status_code == 200
-    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
-    assert told.count() == 3  # with the token
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert entries.count() == 3  # with the token
 
 
 def test_who_may_be_suspended_by_whom(two_workspaces: TwoTenants) -> None:

@@ -60,7 +60,7 @@ def for_member(
     )
 
 
-def told(servers: Iterable[EffectiveServer]) -> list[tuple[str, str, str]]:
+def in_short(servers: Iterable[EffectiveServer]) -> list[tuple[str, str, str]]:
     """Name, source and code of each."""
     return [(one.label, one.source.value, one.code) for one in servers]
 
@@ -83,7 +83,7 @@ def test_that_precedence_is_the_platform_then_the_bud_then_the_conversation_then
 
     found = for_member(tenant, bud=[bud, optional], added=[mine, added])
 
-    assert told(found) == [
+    assert in_short(found) == [
         ("house rules", "required", ""),
         ("notes", "bud", ""),
         ("weather", "bud", ""),
