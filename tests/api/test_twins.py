@@ -40,8 +40,8 @@ def methods_of(name: str, world: World) -> set[str]:
     """What the route says it takes; of one that says nothing, everything."""
     client = world.a.client("owner", raise_request_exception=False)
     answer = client.options(address(name, SAMPLES[name], world.a))
-    told = answer.headers.get("Allow")
-    return {one.strip() for one in told.split(",")} if told else CHANGING | {"GET"}
+    allowed = answer.headers.get("Allow")
+    return {one.strip() for one in allowed.split(",")} if allowed else CHANGING | {"GET"}
 
 
 def test_every_form_has_a_twin_or_a_reason(world: World, superuser: User) -> None:

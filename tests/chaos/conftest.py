@@ -68,8 +68,8 @@ class Forks:
 
     def begin(self, job: str, stories: Sequence[Story], **order: Any) -> Child:
         """Start a process that does this job for these stories."""
-        told = [story.as_order() for story in stories]
-        return Child(**self.ask(op="fork", job=job, stories=told, **order))
+        listed = [story.as_order() for story in stories]
+        return Child(**self.ask(op="fork", job=job, stories=listed, **order))
 
     def end(self, child: Child) -> dict[str, Any]:
         """Wait until it ends, or stops: its exit code and what it told."""

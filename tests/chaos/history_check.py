@@ -283,12 +283,12 @@ def _effects(history: History, effects: Sequence[Effect]) -> Iterator[Violation]
             text = f"done {number} times for {len(mine)} calls"
             yield Violation("effect.doubled", str(mine[0].id), text)
     for key, mine in calls.items():
-        told = [
+        listed = [
             one for one in mine if one.status == ToolCallStatus.SUCCEEDED and not one.was_cached
         ]
-        if len(told) > done[key]:
+        if len(listed) > done[key]:
             text = f"said to have succeeded, and done {done[key]} times"
-            yield Violation("effect.missing", str(told[0].id), text)
+            yield Violation("effect.missing", str(listed[0].id), text)
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> str:

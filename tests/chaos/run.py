@@ -209,9 +209,9 @@ class Person:
             if self._dice.random() < 0.15:
                 return False  # the line is cut before the answer; the message may be stored or not
             while True:
-                told = json.loads(await page.receive_text())
-                if told.get("ref") == "1":
-                    return bool(told["type"] == "accepted")
+                body = json.loads(await page.receive_text())
+                if body.get("ref") == "1":
+                    return bool(body["type"] == "accepted")
 
     async def _insist(self, method: str, path: str, body: Any = None) -> Any:
         """Until some process gives a good answer."""

@@ -188,8 +188,8 @@ class Chat:
 
     def answer(self) -> str:
         """The last thing that the bud said."""
-        said = [m["text"] for m in self.snapshot()["messages"] if m["role"] == "assistant"]
-        return str(said[-1])
+        listed = [m["text"] for m in self.snapshot()["messages"] if m["role"] == "assistant"]
+        return str(listed[-1])
 
 
 @pytest.fixture(autouse=True)

@@ -125,8 +125,8 @@ def test_prompts_of_a_chat_to_come_are_recorded_and_not_for_strangers(
     wanted = {"prompt_id": prompt["id"], "arguments": {"taste": "mild"}}
     assert send(client, "post", path, wanted).status_code == 200
     entries = AuditEntry.objects.for_workspace(parked.tenant.workspace)
-    told = entries.filter(action=Action.PROMPT_GET_FINISHED.value).get()
-    assert (told.bud_id, told.conversation_id) == (parked.bud.pk, None)
+    entry = entries.filter(action=Action.PROMPT_GET_FINISHED.value).get()
+    assert (entry.bud_id, entry.conversation_id) == (parked.bud.pk, None)
     stranger = make_tenant("other")
     there = stranger.client("member", headers={"X-Workspace": stranger.workspace.slug})
     assert send(there, "post", path, wanted).status_code == 404

@@ -398,9 +398,9 @@ def test_another_mcp_clients_calls(world: World) -> None:
     client = McpClient(world.tenant, token_for(world.tenant))
 
     def ask(name: str, **arguments: Any) -> None:
-        told = client.call(f"counting__{name}", **arguments)
-        assert told["isError"]
-        assert told["content"][0]["text"]
+        answer = client.call(f"counting__{name}", **arguments)
+        assert answer["isError"]
+        assert answer["content"][0]["text"]
 
     def stopped(way: Callable[[World], Any]) -> None:
         with way(world):

@@ -240,9 +240,9 @@ def test_the_command_says_what_is_not_in_it(
     tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("backup", str(tmp_path / "new" / "backup.tar.gz"))
-    told = capsys.readouterr().out
-    assert "The keys." in told
-    assert "checkpoint" in told
+    output = capsys.readouterr().out
+    assert "The keys." in output
+    assert "checkpoint" in output
 
 
 class Terminal(io.StringIO):

@@ -189,13 +189,13 @@ def test_what_stands_behind_a_refused_request_is_not_answered(port: int) -> None
 
 def test_a_large_body_is_read_piece_by_piece(port: int) -> None:
     """SEC-655, SEC-658: as much memory as for a small one, all of it arrives, and others have their turns meanwhile."""
-    told = [
+    listed = [
         told_by(answer_to(port, "POST / HTTP/1.1", b"x" * size))
         for size in (1, 70 * 1024, 60 * 1024 * 1024)
     ]
-    assert [one["read"] for one in told] == [1, 70 * 1024, 60 * 1024 * 1024]
-    assert told[2]["memory"] - told[0]["memory"] < 20
-    assert told[2]["turns"] > 60 * 1024 * 1024 // (64 * 1024) // 2
+    assert [one["read"] for one in listed] == [1, 70 * 1024, 60 * 1024 * 1024]
+    assert listed[2]["memory"] - listed[0]["memory"] < 20
+    assert listed[2]["turns"] > 60 * 1024 * 1024 // (64 * 1024) // 2
 
 
 def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int) -> None:
@@ -265,8 +265,8 @@ def test_what_is_sent_at_once_keeps_its_order(port: int) -> None:
         # By then the server has sent what the network holds, and keeps the rest.
         assert answer_to(port, "GET / HTTP/1.1").startswith(b"HTTP/1.1 200")
         reader = line.makefile("rb")
-        told = [text_of(reader) for _ in range(400)]
-    assert told == [f"{number} " + "x" * number * 100 for number in range(400)]
+        listed = [text_of(reader) for _ in range(400)]
+    assert listed == [f"{number} " + "x" * number * 100 for number in range(400)]
 
 
 def test_a_page_is_sent_what_is_larger_than_it_may_send_itself(port: int) -> None:

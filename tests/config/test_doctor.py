@@ -214,9 +214,9 @@ def test_the_owner_confirms_a_restore_in_the_product(tenant: Tenant, superuser: 
     assert "restored from a backup" in client.get("/admin/").content.decode()
     assert url in client.get("/platform/state/").content.decode()
     assert client.get(url).status_code == 405
-    told = client.post(url, follow=True).content.decode()
-    assert "Webhooks go out again." in told
-    assert url not in told
+    page = client.post(url, follow=True).content.decode()
+    assert "Webhooks go out again." in page
+    assert url not in page
     entry = AuditEntry.objects.across_workspaces().get(action=Action.RESTORE_CONFIRMED)
     assert (entry.actor_label, entry.workspace_id) == (superuser.email, None)
     assert "was confirmed before" in client.post(url, follow=True).content.decode()

@@ -111,9 +111,9 @@ def test_what_is_decided_about_given_servers_goes_into_the_file_and_back(
     [stored] = ActionRule.objects.for_workspace(other.workspace)
     assert (stored.server, stored.action, stored.effect) == (theirs, "send_email", "deny")
     assert workspace_document(place_of(other))["given_servers"] == document["given_servers"]
-    told = AuditEntry.objects.for_workspace(other.workspace).count()
+    entries = AuditEntry.objects.for_workspace(other.workspace).count()
     apply_file(place_of(other), {"given_servers": document["given_servers"]})
-    assert AuditEntry.objects.for_workspace(other.workspace).count() == told
+    assert AuditEntry.objects.for_workspace(other.workspace).count() == entries
 
 
 def test_servers_of_the_platform_are_switched_on_and_off_and_none_is_added(

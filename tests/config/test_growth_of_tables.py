@@ -53,5 +53,5 @@ BOUNDS = {
 
 def test_every_table_says_what_bounds_it() -> None:
     """REL-562: one answer for each table."""
-    said = [name for names in BOUNDS.values() for name in names.split()]
-    assert sorted(said) == sorted(model._meta.label for model in apps.get_models())
+    listed = [name for names in BOUNDS.values() for name in names.split()]
+    assert sorted(listed) == sorted(model._meta.label for model in apps.get_models())

@@ -132,13 +132,13 @@ def test_one_page_says_how_long_everything_is_kept(tenant: Tenant, settings: Set
     """REL-563: in days, and with the name of the setting where there is one."""
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"idle_conversation_days": 90})
     page = tenant.client("owner").get(f"/w/{tenant.workspace.slug}/audit/settings/")
-    told = {
+    values = {
         str(row.what): (str(row.how_long), row.setting) for row in page.context["everything_kept"]
     }
-    assert told["Conversations, with their messages, calls and files"] == (
+    assert values["Conversations, with their messages, calls and files"] == (
         "90 days after the last message; pinned ones stay",
         "TRELLIS_IDLE_CONVERSATION_DAYS",
     )
-    assert told["Approvals, after they ran out"] == ("30 days", "")
-    assert told["Answers to repeated API requests"] == ("24 hours", "")
+    assert values["Approvals, after they ran out"] == ("30 days", "")
+    assert values["Answers to repeated API requests"] == ("24 hours", "")
     assert "TRELLIS_DELETED_CONVERSATION_DAYS" in page.content.decode()

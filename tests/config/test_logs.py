@@ -97,10 +97,10 @@ def test_a_server_cannot_fill_the_log(written: io.StringIO) -> None:
         library.error("Error parsing message %d", number)
     logging.getLogger("mcp_servers.ours").error("shown")
     lines = written.getvalue().splitlines()
-    told = [line for line in lines if "Error parsing" in line]
+    listed = [line for line in lines if "Error parsing" in line]
     # A minute may end meanwhile.
-    assert MOST_A_MINUTE <= len(told) <= 2 * MOST_A_MINUTE
-    assert "further lines of this minute are left out" in told[MOST_A_MINUTE - 1]
+    assert MOST_A_MINUTE <= len(listed) <= 2 * MOST_A_MINUTE
+    assert "further lines of this minute are left out" in listed[MOST_A_MINUTE - 1]
     assert any("shown" in line for line in lines)
 
 

@@ -108,8 +108,8 @@ def test_an_address_that_only_takes_forms_says_so(tenant: Tenant) -> None:
     assert "only takes what a form sends" in answer.content.decode()
     assert 'href="/"' in answer.content.decode()
     head = {"X-Workspace": tenant.workspace.slug}
-    told = client.get("/api/hosted-servers/account/test/", headers=head)
-    assert told.headers["Content-Type"].startswith("application/json")
+    response = client.get("/api/hosted-servers/account/test/", headers=head)
+    assert response.headers["Content-Type"].startswith("application/json")
 
 
 def test_a_form_whose_row_is_gone_leads_back_to_its_page(tenant: Tenant) -> None:
@@ -134,7 +134,7 @@ def test_login_is_rate_limited_and_tells_nothing_of_accounts(
     """SEC-20: the same words for a known and an unknown account, then none at all."""
     # Fewer than in real life, so that a slow machine still gets there within the minute.
     settings.ACCOUNT_RATE_LIMITS = {**settings.ACCOUNT_RATE_LIMITS, "login": "9/m/ip"}
-    told: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for email in (tenant.member.email, "nobody@example.org"):
         cache.clear()
         client = Client()
@@ -143,11 +143,11 @@ def test_login_is_rate_limited_and_tells_nothing_of_accounts(
             for _ in range(10)
         ]
         assert answers[-1].status_code == 429
-        told[email] = [
+        values[email] = [
             str(answer.context["form"].non_field_errors()) if answer.status_code == 200 else "429"
             for answer in answers
         ]
-    known, unknown = told.values()
+    known, unknown = values.values()
     assert known == unknown
     assert "too many" in " ".join(known).lower()
 
@@ -190,16 +190,16 @@ def test_the_log_line_of_a_request_has_no_query(tenant: Tenant) -> None:
     path = "/oauth/mcp/00000000-0000-7000-8000-000000000000/callback"
     with structlog.testing.capture_logs() as lines:
         tenant.client("member").get(f"{path}?code=canary-code&state=canary-state")
-    told = [line for line in lines if "request" in line]
-    assert [line["request"] for line in told] == [f"GET {path}"] * len(told)
-    assert {"request_started", "request_finished"} <= {line["event"] for line in told}
+    listed = [line for line in lines if "request" in line]
+    assert [line["request"] for line in listed] == [f"GET {path}"] * len(listed)
+    assert {"request_started", "request_finished"} <= {line["event"] for line in listed}
     assert "canary" not in str(lines)
 
 
 def test_what_callers_do_is_no_warning_in_the_log(tenant: Tenant) -> None:
     """REL-2002: MCP clients ask for a stream, and read 405, as the protocol has it. Trellis has nothing to mend."""
     with structlog.testing.capture_logs() as lines:
-        told = tenant.client("member").get(f"/w/{tenant.workspace.slug}/mcp/")
-    assert told.status_code == 405
+        answer = tenant.client("member").get(f"/w/{tenant.workspace.slug}/mcp/")
+    assert answer.status_code == 405
     ends = [line for line in lines if line["event"] == "request_finished"]
     assert [(line["code"], line["log_level"]) for line in ends] == [(405, "info")]

@@ -228,8 +228,8 @@ def _told(column: ast.FunctionDef) -> Iterator[ast.expr]:
 def _words_of(text: ast.expr) -> str:
     """Give what is said in so many words: what is filled in is no text of ours."""
     parts = text.values if isinstance(text, ast.JoinedStr) else [text]
-    said = [part.value for part in parts if isinstance(part, ast.Constant)]
-    return " ".join(value for value in said if isinstance(value, str))
+    listed = [part.value for part in parts if isinstance(part, ast.Constant)]
+    return " ".join(value for value in listed if isinstance(value, str))
 
 
 def bare_words(source: str) -> list[tuple[int, str]]:
@@ -319,12 +319,12 @@ def _values_of(text: ast.expr, told: dict[str, list[ast.expr]]) -> Iterator[ast.
 def bare_errors(source: str, names: set[str]) -> list[tuple[int, str]]:
     """Find texts of errors that no catalogue can hold; each with its line."""
     tree, texts = ast.parse(source), list[ast.expr]()
-    told: dict[str, list[ast.expr]] = {}
+    assigned: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                told.setdefault(ast.unparse(target).partition("[")[0], []).append(node.value)
+                assigned.setdefault(ast.unparse(target).partition("[")[0], []).append(node.value)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
             texts += [
@@ -339,7 +339,7 @@ def bare_errors(source: str, names: set[str]) -> list[tuple[int, str]]:
                 and line.value is not None
                 and ast.unparse(line).partition(":")[0].partition(" =")[0] in ERROR_ATTRIBUTES
             ]
-    values = {value for text in texts for value in _values_of(text, told)}
+    values = {value for text in texts for value in _values_of(text, assigned)}
     found = sorted((value.lineno, _words_of(value)) for value in values)
     return [(line, said) for line, said in found if _has_words(said) and not CODE_WORD.match(said)]
 

@@ -447,10 +447,10 @@ def test_the_rest_twin_speaks_the_same_document(tenant: Tenant) -> None:
     document = client.get("/api/config/").json()
     document["rules"]["approves_new_tools"] = True
     sent = {"data": document, "content_type": "application/json"}
-    told = client.post("/api/config/?dry_run=true", **sent).json()
-    assert "approves_new_tools: true" in told["diff"]
+    body = client.post("/api/config/?dry_run=true", **sent).json()
+    assert "approves_new_tools: true" in body["diff"]
     assert not client.get("/api/config/").json()["rules"]["approves_new_tools"]
-    assert client.post("/api/config/", **sent).json() == told
+    assert client.post("/api/config/", **sent).json() == body
     assert client.get("/api/config/").json()["rules"]["approves_new_tools"]
     assert client.post("/api/config/?dry_run=maybe", **sent).status_code == 422
     faulty = {"servers": [{"name": "x", "colour": "red"}]}
@@ -468,9 +468,9 @@ def test_people_see_what_would_change_before_they_apply_it(tenant: Tenant) -> No
     written = client.get(f"{home}download/")
     assert written.headers["Content-Disposition"].endswith('.yaml"')
     text = written.content.decode().replace("approves_new_tools: false", "approves_new_tools: true")
-    told = client.post(home, {"text": text}).content.decode()
-    assert "approves_new_tools: true" in told
-    assert 'name="apply"' in told
+    page = client.post(home, {"text": text}).content.decode()
+    assert "approves_new_tools: true" in page
+    assert 'name="apply"' in page
     assert written.content == client.get(f"{home}download/").content
     applied = client.post(home, {"text": text, "apply": "1"}, follow=True).content.decode()
     assert "The workspace is as the file says now." in applied
@@ -525,14 +525,14 @@ servers:
 """
     with pytest.raises(InvalidInput) as raised:
         apply_file(place_of(tenant), read_yaml(text))
-    told = {name: texts[0] for name, texts in raised.value.fields.items()}
-    assert told["rules.approves_new_tools"] == "Write true or false."
-    assert told["servers.zoo.sampling_daily_tokens"] == "Write a whole number."
-    assert told["servers.zoo.roots"] == "Write a list."
-    assert told["servers.zoo.url"] == "Write a text."
-    assert told["servers.zoo.tools"] == "Write names with values below it."
-    assert told["servers.1.name"] == "This is required."
-    assert not [words for words in told.values() if "Input should" in words], told
+    values = {name: texts[0] for name, texts in raised.value.fields.items()}
+    assert values["rules.approves_new_tools"] == "Write true or false."
+    assert values["servers.zoo.sampling_daily_tokens"] == "Write a whole number."
+    assert values["servers.zoo.roots"] == "Write a list."
+    assert values["servers.zoo.url"] == "Write a text."
+    assert values["servers.zoo.tools"] == "Write names with values below it."
+    assert values["servers.1.name"] == "This is required."
+    assert not [words for words in values.values() if "Input should" in words], values
 
 
 def test_a_form_without_a_file_asks_for_one(tenant: Tenant) -> None:

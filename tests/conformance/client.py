@@ -26,9 +26,9 @@ def main() -> int:
         line.connect(os.environ[SOCKET])
         file.write(json.dumps(task) + "\n")
         file.flush()
-        told = json.loads(file.readline())
-    sys.stderr.write(told["said"])
-    return int(told["code"])
+        body = json.loads(file.readline())
+    sys.stderr.write(body["said"])
+    return int(body["code"])
 
 
 if __name__ == "__main__":

@@ -106,8 +106,8 @@ class Client:
     def violations(self) -> list[Any]:
         """What the history checker has to say."""
         effects = [(one.tool, dict(one.arguments)) for one in self.made.tools.effects]
-        told = {"accepted": self.sent, "effects": effects}
-        return list(self.made.run("tests.chaos.look", text=json.dumps(told))["violations"])
+        values = {"accepted": self.sent, "effects": effects}
+        return list(self.made.run("tests.chaos.look", text=json.dumps(values))["violations"])
 
 
 @pytest.fixture(scope="session")

@@ -128,9 +128,9 @@ class RunningTrellis:
         assert shell.stdout is not None
         shell.stdin.write(json.dumps(code) + "\n")
         shell.stdin.flush()
-        told = json.loads(shell.stdout.readline())
-        assert told["code"] == 0, told["err"]
-        return str(told["out"])
+        body = json.loads(shell.stdout.readline())
+        assert body["code"] == 0, body["err"]
+        return str(body["out"])
 
     def manage(
         self, *arguments: str, timeout: float = STOP_SECONDS

@@ -48,8 +48,8 @@ def make_rule(page: Page) -> None:
     page.get_by_label("Tool", exact=True).fill("delete_note")
     page.get_by_label("Arguments").fill("name: shopping")
     page.get_by_role("button", name="Try", exact=True).click()
-    told = "The call rule “Four eyes” asks for a second person"
-    expect(page.get_by_role("status").filter(has_text=told)).to_be_visible()
+    text = "The call rule “Four eyes” asks for a second person"
+    expect(page.get_by_role("status").filter(has_text=text)).to_be_visible()
     expect_no_faults(page)
     screenshot(page, "call-rules")
     page.set_viewport_size({"width": 360, "height": 720})

@@ -101,8 +101,8 @@ def test_a_member_lets_a_client_in_and_ends_it(
 ) -> None:
     """REL-1104, REL-1100, SEC-114: they sign in first, choose, and are led back; later the client is signed out."""
     trellis.shell(ALLOW.format(is_on=True))
-    told = {"client_name": "Garden editor", "redirect_uris": [RETURN]}
-    made = post(f"{trellis.url}/oauth/register", json.dumps(told).encode(), "application/json")
+    values = {"client_name": "Garden editor", "redirect_uris": [RETURN]}
+    made = post(f"{trellis.url}/oauth/register", json.dumps(values).encode(), "application/json")
     page = new_context(viewport={"width": 1280, "height": 800}).new_page()
     page.goto(address_for(trellis, made["client_id"], waiting))
     expect(page.locator("input[name=login]")).to_be_visible()
@@ -150,8 +150,8 @@ def test_the_page_is_accessible(
 ) -> None:
     """REL-1104: in both themes, wide and narrow, where it asks and where it says why not."""
     trellis.shell(ALLOW.format(is_on=True))
-    told = {"client_name": "Garden editor", "redirect_uris": [RETURN]}
-    made = post(f"{trellis.url}/oauth/register", json.dumps(told).encode(), "application/json")
+    values = {"client_name": "Garden editor", "redirect_uris": [RETURN]}
+    made = post(f"{trellis.url}/oauth/register", json.dumps(values).encode(), "application/json")
     page = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
     enter(page, MEMBER)
     asks = address_for(trellis, made["client_id"], waiting)

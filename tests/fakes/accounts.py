@@ -299,7 +299,7 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     def _id_token(self, client_id: str, account: str) -> str | None:
         if not self.id_token_issuer:
             return None
-        said = {
+        values = {
             "iss": self.id_token_issuer,
             "sub": account,
             "email": account,
@@ -307,7 +307,7 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             "iat": int(time.time()),
             "exp": int(time.time()) + 600,
         }
-        return jwt.encode(said, secrets.token_bytes(32), algorithm="HS256")
+        return jwt.encode(values, secrets.token_bytes(32), algorithm="HS256")
 
     def _kill(self, token: str) -> None:
         family = self._family.get(token)

@@ -90,8 +90,8 @@ class Browser:
         padded = AESGCM(key).decrypt(nonce, sealed, None)
         message, mark, _ = padded.rpartition(b"\x02")
         assert mark
-        told: dict[str, Any] = json.loads(message)
-        return told
+        answer: dict[str, Any] = json.loads(message)
+        return answer
 
 
 def claims_of(headers: dict[str, str], *, audience: str) -> tuple[dict[str, Any], str]:

@@ -62,8 +62,8 @@ def vector_of(text: str, numbers: int) -> array[float]:
 
 def _refused(fault: str) -> Response:
     """As OpenAI refuses a request that it cannot read. Source: OpenAI, "Error codes"."""
-    told = {"message": fault, "type": "invalid_request_error", "param": None, "code": None}
-    return Response(json.dumps({"error": told}), 400, media_type="application/json")
+    values = {"message": fault, "type": "invalid_request_error", "param": None, "code": None}
+    return Response(json.dumps({"error": values}), 400, media_type="application/json")
 
 
 def _key_of(request: Request) -> str:
@@ -181,13 +181,13 @@ class ScriptedModel:
         """As OpenAI refuses a key; None: it takes this one. Source: OpenAI, "Error codes"."""
         if self.keys is None or _key_of(request) in self.keys:
             return None
-        told = {
+        values = {
             "message": "Incorrect API key provided: sk-****. You can find your API key at https://platform.example.com.",
             "type": "invalid_request_error",
             "param": None,
             "code": "invalid_api_key",
         }
-        return Response(json.dumps({"error": told}), 401, media_type="application/json")
+        return Response(json.dumps({"error": values}), 401, media_type="application/json")
 
     async def _models(self, request: Request) -> Response:
         refused = None if self.lists_for_everybody else self._refusal(request)
@@ -210,8 +210,8 @@ class ScriptedModel:
             return StreamingResponse(self._stream(answer), answer.status, answer.headers)
         numbers = self.embedding_models.get(asked["model"])
         if numbers is None:
-            told = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
-            return Response(json.dumps(told), 404, media_type="application/json")
+            values = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
+            return Response(json.dumps(values), 404, media_type="application/json")
         vectors = [vector_of(text, numbers) for text in asked["input"]]
         data = [
             {

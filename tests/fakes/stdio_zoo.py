@@ -55,9 +55,9 @@ def call(mode: str, request: dict[str, Any]) -> dict[str, Any] | None:
         while True:
             sys.stdout.write("x" * 65536)
     if mode == "talkative":
-        said = {"level": "info", "data": "x"}
+        values = {"level": "info", "data": "x"}
         for _ in range(int(arguments["times"])):
-            send({"jsonrpc": "2.0", "method": "notifications/message", "params": said})
+            send({"jsonrpc": "2.0", "method": "notifications/message", "params": values})
     if mode == "long_result":
         return {"content": [{"type": "text", "text": "x" * int(arguments["size"])}]}
     if mode == "eat_memory":

@@ -211,10 +211,10 @@ class Offers:
             return str(answer.status_code)
         messages = [*get_messages(answer.wsgi_request)]
         self._is_done = any(one.level == SUCCESS for one in messages)
-        told = [str(one) for one in messages]
+        listed = [str(one) for one in messages]
         if not answer.streaming and "html" in answer.get("Content-Type", ""):
-            told.append(answer.content.decode())
-        found = [one for text in told for one in self._refusals.findall(text)]
+            listed.append(answer.content.decode())
+        found = [one for text in listed for one in self._refusals.findall(text)]
         return found[0] if found else ""
 
 

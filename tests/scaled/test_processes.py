@@ -58,11 +58,11 @@ def test_one_installation_of_many_processes(installation: Installation) -> None:
         installation.processes[name].send_signal(signal.SIGTERM)
     for name, process in installation.processes.items():
         assert process.wait(PATIENCE) == 0, (name, installation.logs())
-    told = {log.stem: log.read_text() for log in installation.folder.glob("*.log")}
+    values = {log.stem: log.read_text() for log in installation.folder.glob("*.log")}
     # Celery's worker says in its own words that it ends, and warns whoever runs it as root.
-    lines = [line for name, log in told.items() if name != "worker" for line in log.splitlines()]
+    lines = [line for name, log in values.items() if name != "worker" for line in log.splitlines()]
     assert [line for line in lines if not line.startswith("{")] == []
-    assert "/shared/" in told["server0"]
-    assert "canary" not in "".join(told.values())
+    assert "/shared/" in values["server0"]
+    assert "canary" not in "".join(values.values())
     # Celery closes a pool of connections at the start of each process, before anybody uses it.
-    assert "is closed" not in told["worker"], told["worker"]
+    assert "is closed" not in values["worker"], values["worker"]

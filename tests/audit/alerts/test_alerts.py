@@ -218,11 +218,11 @@ def test_a_program_hears_of_the_end_also_where_somebody_ended_it(
         services.switch_rule(rule=rule, actor=tenant.actor("owner"), is_active=False)
     delivery.deliver_due()
     raised, (headers, body) = receiver.heard
-    told = json.loads(body)
-    assert told["type"] == "alert.ended"
-    assert told["data"]["alert_id"] == json.loads(raised[1])["data"]["alert_id"] == str(alert.pk)
-    assert told["data"]["ended_at"]
-    assert told["data"]["ended_by"] == way
+    answer = json.loads(body)
+    assert answer["type"] == "alert.ended"
+    assert answer["data"]["alert_id"] == json.loads(raised[1])["data"]["alert_id"] == str(alert.pk)
+    assert answer["data"]["ended_at"]
+    assert answer["data"]["ended_by"] == way
     signed = webhooks.signed_headers(
         secret=secret,
         event_id=headers["webhook-id"],

@@ -27,9 +27,9 @@ def test_the_bell_shows_a_persons_own_lines(two_workspaces: TwoTenants) -> None:
     client = a.client("owner")
     page = client.get("/w/a/audit/").content.decode()
     assert "1 unread" in page
-    told = client.get("/w/a/notices/?format=json").json()
-    assert told["unread"] == 1
-    assert [line["title"] for line in told["notices"]] == ["<b>a</b>"]
+    body = client.get("/w/a/notices/?format=json").json()
+    assert body["unread"] == 1
+    assert [line["title"] for line in body["notices"]] == ["<b>a</b>"]
     assert "&lt;b&gt;a" in client.get("/w/a/notices/").content.decode()
     assert client.post("/w/a/notices/read/").status_code == 200
     assert client.get("/w/a/notices/?format=json").json()["unread"] == 0
@@ -72,8 +72,8 @@ def test_opening_a_notice_marks_it_alone_as_read(two_workspaces: TwoTenants) -> 
     newest, older = notices.notices_of(a.workspace, a.owner)
     client = a.client("owner")
     assert f'data-notice="{older.pk}"' in client.get("/w/a/notices/").content.decode()
-    told = client.post("/w/a/notices/read/?format=json", {"notice": str(older.pk)}).json()
-    assert told == {"unread": 1}
+    body = client.post("/w/a/notices/read/?format=json", {"notice": str(older.pk)}).json()
+    assert body == {"unread": 1}
     older.refresh_from_db()
     newest.refresh_from_db()
     assert (older.read_at is not None, newest.read_at) == (True, None)

@@ -112,8 +112,8 @@ def test_nobody_hears_of_the_end_before_the_beginning(
     AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
     delivery.deliver_due()
     assert [status_of(row) for row in (raised, ended)] == ["delivered"] * 2
-    told = [b"ended" in body for _, body in receiver.heard]
-    assert told == [False, False, False, True]
+    listed = [b"ended" in body for _, body in receiver.heard]
+    assert listed == [False, False, False, True]
     put(rule, status="given_up")
     last = put(rule, "ended")
     delivery.deliver_due()

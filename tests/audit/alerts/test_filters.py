@@ -261,9 +261,9 @@ def test_a_preview_says_what_a_rule_would_count_and_keeps_nothing(tenant: Tenant
     for tool in ("read", "read", "write"):
         write(tenant, CALL, outcome=Outcome.TIMEOUT, tool=tool)
     body = {**BODY, "threshold": 2, "query": "tool:read"}
-    told = ask(tenant, f"{RULES}preview/", body).json()
-    assert (told["value"], told["threshold"], told["would_alert"]) == (2, 2, True)
-    where = urlsplit(told["log_url"])
+    answer = ask(tenant, f"{RULES}preview/", body).json()
+    assert (answer["value"], answer["threshold"], answer["would_alert"]) == (2, 2, True)
+    where = urlsplit(answer["log_url"])
     seen = tenant.client("owner").get(f"{where.path}?{where.query}")
     assert len(seen.context["entries"]) == 2
     assert ask(tenant, f"{RULES}preview/", {**body, "threshold": 3}).json()["would_alert"] is False

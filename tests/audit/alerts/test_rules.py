@@ -76,9 +76,9 @@ def test_a_rule_for_a_name_that_the_log_does_not_know_is_told(tenant: Tenant) ->
     client, add = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/alerts/add/"
     values = {"name": "x", "condition": "timeout", "threshold": 1, "window_minutes": 5}
     values |= {"least_calls": 1, "remind_hours": 0}
-    told = "The log names no server “mial” so far."
+    text = "The log names no server “mial” so far."
     page = client.post(add, {**values, "query": "server:mial"}, follow=True).content.decode()
-    assert told in page
+    assert text in page
     assert f'data-keeps-typed action="{add}"' in page
     page = client.post(add, {**values, "query": "server:mail"}, follow=True).content.decode()
     assert "The log names no" not in page
@@ -97,9 +97,9 @@ def test_a_rule_that_can_tell_nobody_says_so(tenant: Tenant) -> None:
     assert "The rule tells nobody." in saved
     assert "Tells nobody" in client.get(page).content.decode()
     rule = AlertRule.objects.for_workspace(tenant.workspace).get()
-    told = {**values, "threshold": 100, "tells_bell": "on"}
+    fields = {**values, "threshold": 100, "tells_bell": "on"}
     assert (
         "The rule tells nobody."
-        not in client.post(f"{page}{rule.pk}/", told, follow=True).content.decode()
+        not in client.post(f"{page}{rule.pk}/", fields, follow=True).content.decode()
     )
     assert "Tells nobody" not in client.get(page).content.decode()

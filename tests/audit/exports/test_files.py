@@ -209,8 +209,8 @@ def test_a_workbook_holds_what_xml_does_not_know(tenant: Tenant) -> None:
     file = b"".join(exports.FORMATS["xlsx"].stream(entries_of(tenant)))
     sheet = openpyxl.load_workbook(io.BytesIO(file)).worksheets[0]
     column = exports.COLUMNS.index("result_preview") + 1
-    told = [str(sheet.cell(row, column).value) for row in range(2, len(texts) + 2)]
-    assert [unescape(text) for text in told] == [text[:32_767] for text in texts]
+    listed = [str(sheet.cell(row, column).value) for row in range(2, len(texts) + 2)]
+    assert [unescape(text) for text in listed] == [text[:32_767] for text in texts]
 
 
 @pytest.mark.django_db(transaction=True)

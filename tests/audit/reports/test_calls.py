@@ -57,21 +57,21 @@ def test_a_call_is_one_row_with_everything_that_happened_to_it(tenant: Tenant) -
 
 def test_a_refused_call_says_why(tenant: Tenant) -> None:
     """REL-400: in its own words if it has any, else by the layer that refused it."""
-    told = "The quota of 5 calls a day is used up."
+    text = "The quota of 5 calls a day is used up."
     record(
         draft_of(
             tenant,
             Action.TOOL_CALL_REFUSED,
             call_id=uuid4(),
             refused_by=RefusedBy.QUOTA,
-            details={"reason": told},
+            details={"reason": text},
         )
     )
     record(
         draft_of(tenant, Action.TOOL_CALL_REFUSED, call_id=uuid4(), refused_by=RefusedBy.QUARANTINE)
     )
     rows = rows_of(tenant.client("auditor"), f"{url(tenant)}?server=mail")
-    assert [str(row.reason) for row in rows] == ["The tool is held for review.", told]
+    assert [str(row.reason) for row in rows] == ["The tool is held for review.", text]
     assert {(str(row.outcome), row.tone) for row in rows} == {("Refused", "warn")}
 
 

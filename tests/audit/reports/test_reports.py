@@ -50,11 +50,11 @@ def test_pages_say_that_entries_are_not_counted_yet(
         a_call(tenant)
     seal_all(tenant.workspace.pk)
     entries = AuditEntry.objects.for_workspace(tenant.workspace).count()
-    told = f"{entries - 1} of the newest entries are not counted yet"
+    text = f"{entries - 1} of the newest entries are not counted yet"
     auditor = tenant.client("auditor")
     for path in ("", "reports/"):
         page = re.sub(r"\s+", " ", auditor.get(url(tenant, path)).content.decode())
-        assert told in page, path
+        assert text in page, path
     found = auditor.get(
         "/api/audit-reports/", headers={"X-Workspace": tenant.workspace.slug}
     ).json()

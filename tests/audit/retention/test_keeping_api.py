@@ -126,8 +126,8 @@ def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTen
         assert ask(tenant, "post", "audit-schedules/", draft, role=role).status_code == 403
         assert ask(tenant, "get", "audit-schedules/", role=role).status_code == 403
     daily = {**draft, "cadence": "daily", "recipients": [], "query": ""}
-    told = ask(tenant, "post", "audit-schedules/preview/", daily, role="auditor").json()
-    assert (told["entries"], told["until"][11:16]) == (0, "00:00")
+    body = ask(tenant, "post", "audit-schedules/preview/", daily, role="auditor").json()
+    assert (body["entries"], body["until"][11:16]) == (0, "00:00")
     page = tenant.client("auditor").post("/w/a/audit/schedules/", {**daily, "preview": "1"})
     assert "Nothing in the log fits, so the file holds no entries." in page.content.decode()
     wrong = {**daily, "query": "outcom:refused", "preview": "1"}

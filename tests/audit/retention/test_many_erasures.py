@@ -48,9 +48,9 @@ def statements_of(number: int) -> list[dict[str, Any]]:
     """Signed statements of every second place of a chain, as an export has them."""
     found = []
     for place in range(1, 2 * number, 2):
-        told = {"kind": "bodies", "chain": str(UUID(int=1)), "first": place, "last": place}
+        values = {"kind": "bodies", "chain": str(UUID(int=1)), "first": place, "last": place}
         more = {"format": TOMBSTONE_FORMAT, "before": NO_HASH, "hash": NO_HASH}
-        content = {**told, **more, "reason": "erasure", "made_at": "2026-11-28T12:00:00.000000Z"}
+        content = {**values, **more, "reason": "erasure", "made_at": "2026-11-28T12:00:00.000000Z"}
         statement, signature = signed(content, key_in_use())
         found.append({"record": "tombstone", "statement": statement, "signature": signature})
     return found
@@ -79,9 +79,9 @@ def test_places_within_long_and_short_statements_are_covered() -> None:
     verifier = Verifier()
     chain = str(UUID(int=1))
     for first, last in [(10, 20), (1, 3), (12, 13), (30, 30), (2, 2)]:
-        told = {"kind": "bodies", "chain": chain, "first": first, "last": last}
+        values = {"kind": "bodies", "chain": chain, "first": first, "last": last}
         more = {"format": TOMBSTONE_FORMAT, "before": NO_HASH, "hash": NO_HASH}
-        content = {**told, **more, "reason": "erasure", "made_at": "2026-11-28T12:00:00.000000Z"}
+        content = {**values, **more, "reason": "erasure", "made_at": "2026-11-28T12:00:00.000000Z"}
         statement, signature = signed(content, key_in_use())
         verifier.feed({"record": "tombstone", "statement": statement, "signature": signature})
     covered = [place for place in range(40) if verifier.covers(chain, "bodies", place)]

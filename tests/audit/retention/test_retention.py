@@ -110,8 +110,8 @@ def test_what_is_too_old_goes_and_the_rest_still_verifies(tenant: Tenant) -> Non
     (stone,) = AuditTombstone.objects.all()
     assert (stone.chain_id, stone.first_seq, stone.last_seq) == (tenant.workspace.pk, 1, 3)
     assert result_of(tenant) == "whole"
-    said = AuditEntry.objects.for_workspace(tenant.workspace).get(action="retention.applied")
-    assert said.details == {"kind": "entries", "first": 1, "last": 3}
+    logged = AuditEntry.objects.for_workspace(tenant.workspace).get(action="retention.applied")
+    assert logged.details == {"kind": "entries", "first": 1, "last": 3}
     apply(tenant, NOW + timedelta(days=15))
     assert left(tenant, entries) == [4]
     assert result_of(tenant) == "whole"
@@ -350,8 +350,8 @@ def test_the_page_needs_no_queue_for_a_long_erasure(
     monkeypatch.setattr("celery.app.task.Task.apply_async", refuse)
     monkeypatch.setattr(erasing, "_erase_some", lambda _pending: 0)
     wanted = {"email": tenant.member.email, "reason": "Request 12"}
-    said = signed_in(tenant, "owner").post(url(tenant, "erase/"), wanted, follow=True)
-    assert "The rest follows in the background." in said.content.decode()
+    answer = signed_in(tenant, "owner").post(url(tenant, "erase/"), wanted, follow=True)
+    assert "The rest follows in the background." in answer.content.decode()
     assert PendingErasure.unscoped.exists()
 
 

@@ -479,9 +479,9 @@ def test_sent_files_over_rest(tenant: Tenant) -> None:
     assert [one["note"] for one in found["results"]] == ["Seen"]
     assert ask(tenant, "post", f"{path}send-again/", role="auditor").status_code == 409
     asked = {"name": "x", "format": "jsonl", "cadence": "daily", "delivery": "mail", "hour": 7}
-    told = ask(tenant, "post", "audit-schedules/preview/", asked, role="auditor").json()
-    assert len(told["next_runs"]) == 3
-    assert told["sample"]["lines"]
+    body = ask(tenant, "post", "audit-schedules/preview/", asked, role="auditor").json()
+    assert len(body["next_runs"]) == 3
+    assert body["sample"]["lines"]
     mine = ask(tenant, "post", "audit-schedules/send-to-me/", asked, role="auditor")
     assert (mine.status_code, mine.json()["is_trial"]) == (201, True)
     assert ask(tenant, "post", "audit-schedules/send-to-me/", asked).status_code == 403

@@ -107,16 +107,16 @@ def test_pages_say_that_nothing_is_sent_after_a_restore(tenant: Tenant, superuse
     later = timezone.now() + timedelta(minutes=14)
     StreamState.objects.update(failures=1, next_attempt_at=later)
     for page in pages:
-        told = client.get(page).content.decode()
-        assert held in told
-        assert "streams send" not in told
+        html = client.get(page).content.decode()
+        assert held in html
+        assert "streams send" not in html
     rows = client.get(STREAMS, headers={"HX-Request": "true"}).content.decode()
     assert "/retry/" not in rows
     assert "Next attempt" not in rows
     client.force_login(superuser)
-    told = client.get("/platform/audit/streams/").content.decode()
-    assert held in told
-    assert 'href="/platform/state/' in told
+    html = client.get("/platform/audit/streams/").content.decode()
+    assert held in html
+    assert 'href="/platform/state/' in html
 
 
 @pytest.mark.parametrize("address", ["alerts/add/", "streams/add/webhook/"])

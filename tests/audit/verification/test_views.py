@@ -116,10 +116,10 @@ def test_pages_say_what_a_verification_found(two_workspaces: TwoTenants) -> None
     tamper("DELETE FROM audit_auditentry WHERE id = %s", gone.entry_id)
     nightly.verify_log(is_incremental=False)
     needs = a.client("auditor").get(reverse("audit:overview", args=[a.workspace.slug]))
-    told = [(need.text, need.url) for need in needs.context["needs"]]
+    listed = [(need.text, need.url) for need in needs.context["needs"]]
     entry = reverse("audit:entry", args=[a.workspace.slug, whole.entry_id])
-    assert any("place 1:" in text and "changed" in text and url == entry for text, url in told)
-    assert any("place 2:" in text and "gone" in text and "#log" in url for text, url in told)
+    assert any("place 1:" in text and "changed" in text and url == entry for text, url in listed)
+    assert any("place 2:" in text and "gone" in text and "#log" in url for text, url in listed)
     others = b.client("auditor").get(reverse("audit:overview", args=[b.workspace.slug]))
     assert not any("place" in need.text for need in others.context["needs"])
     owner = User.objects.create_superuser("platform@example.org", None)

@@ -132,10 +132,10 @@ def test_programs_read_a_call_as_the_page_does(two_workspaces: TwoTenants) -> No
     call = approved_call(tenant)
     where = f"/api/audit-calls/{call}/"
     head = {"X-Workspace": tenant.workspace.slug}
-    told = tenant.client("auditor").get(where, headers=head).json()
-    assert (told["state"], told["outcome"], told["duration_ms"]) == ("ended", "ok", 1_200)
-    assert SECRET_ARGUMENT in told["arguments"]
-    assert len(told["entries"]) == 4
+    body = tenant.client("auditor").get(where, headers=head).json()
+    assert (body["state"], body["outcome"], body["duration_ms"]) == ("ended", "ok", 1_200)
+    assert SECRET_ARGUMENT in body["arguments"]
+    assert len(body["entries"]) == 4
     assert tenant.client("admin").get(where, headers=head).json()["arguments"] is None
     foreign = other.client("auditor").get(where, headers={"X-Workspace": other.workspace.slug})
     assert foreign.status_code == 404
@@ -266,12 +266,12 @@ def test_an_entry_says_if_its_call_has_more_entries_than_it_shows(tenant: Tenant
     record(replace(asked, action=Action.TOOL_CALL_FINISHED, outcome=Outcome.OK))
     record(replace(asked, action=Action.TOOL_CALL_FINISHED, outcome=Outcome.OK))
     page, own = url(tenant, f"{first.pk}/"), f"/w/{tenant.workspace.slug}/activity/{first.pk}/"
-    told = "These are the first 2 entries of the call."
-    assert told not in tenant.client("auditor").get(page).content.decode()
+    text = "These are the first 2 entries of the call."
+    assert text not in tenant.client("auditor").get(page).content.decode()
     with patch.object(entries, "MOST_RELATED", 2):
         found = tenant.client("auditor").get(page)
-        assert told in tenant.client("member").get(own).content.decode()
-    assert told in found.content.decode()
+        assert text in tenant.client("member").get(own).content.decode()
+    assert text in found.content.decode()
     listed = tenant.client("auditor").get(found.context["whole_call_url"])
     assert len(listed.context["rows"]) == 3
 
@@ -283,12 +283,12 @@ def test_a_list_of_filters_says_that_it_is_cut_and_the_search_field_completes_al
     for tool in ("alpha", "beta", "gamma"):
         record(replace(draft_of(tenant, Action.TOOL_CALL_REQUESTED), tool=Ref(id=None, name=tool)))
     client = tenant.client("admin")
-    told = "These are the first 2. Type others in the search field above."
-    assert told not in client.get(url(tenant)).content.decode()
+    text = "These are the first 2. Type others in the search field above."
+    assert text not in client.get(url(tenant)).content.decode()
     with patch.object(filtering, "MOST_IN_LIST", 2):
         page = client.get(url(tenant))
         chosen = client.get(url(tenant), {"tool": "gamma"}).content.decode()
-    assert told in page.content.decode()
+    assert text in page.content.decode()
     assert page.context["known"]["values"]["tool"] == ["alpha", "beta", "gamma"]
     assert '<option value="gamma" selected' in chosen
 
@@ -300,13 +300,13 @@ def test_the_search_field_says_that_it_does_not_complete_all_and_takes_the_other
     for tool in ("alpha", "beta", "gamma"):
         record(replace(draft_of(tenant, Action.TOOL_CALL_REQUESTED), tool=Ref(id=None, name=tool)))
     client = tenant.client("admin")
-    told = "The field completes the first 2 values of each name. You can type every other one."
-    assert told not in client.get(url(tenant)).content.decode()
+    text = "The field completes the first 2 values of each name. You can type every other one."
+    assert text not in client.get(url(tenant)).content.decode()
     with patch.object(entries, "MAX_CHOICES", 2), patch("audit.reports.MAX_CHOICES", 2):
         page = client.get(url(tenant))
         typed = client.get(url(tenant), {"q": "tool:gamma"})
         person = client.get(url(tenant), {"q": f"person:{tenant.member.email[:6]}"})
-    assert told in page.content.decode()
+    assert text in page.content.decode()
     assert page.context["known"]["values"]["tool"] == ["alpha", "beta"]
     assert [row.entry.tool_name for row in typed.context["rows"]] == ["gamma"]
     assert {row.entry.tool_name for row in person.context["rows"]} == {"alpha", "beta", "gamma"}

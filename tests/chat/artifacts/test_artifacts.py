@@ -203,14 +203,14 @@ def test_each_change_is_an_event_and_the_snapshot_agrees(
 ) -> None:
     """REL-14: a tab that heard of every change shows what a fresh snapshot holds."""
     actor = tenant.actor("member")
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
 
     def hear(_conversation: Any, events: list[Any]) -> None:
         for event in events:
             row = event.as_json()["artifact"]
-            told.pop(row["id"], None)
+            values.pop(row["id"], None)
             if not row["is_deleted"]:
-                told[row["id"]] = row
+                values[row["id"]] = row
 
     with (
         patch("chat.recording.hub.publish", hear),
@@ -224,7 +224,7 @@ def test_each_change_is_an_event_and_the_snapshot_agrees(
         services.rename_artifact(artifact=first, name="renamed.txt", actor=actor)
         services.delete_artifact(artifact=second, actor=actor)
     snapshot = read_snapshot(conversation).artifacts
-    assert snapshot == list(told.values())
+    assert snapshot == list(values.values())
     assert [(row["name"], row["version"]["number"]) for row in snapshot] == [("renamed.txt", 2)]
 
 

@@ -189,8 +189,8 @@ def test_only_editors_change_what_a_bud_knows(chat: Chat) -> None:
         remove_knowledge(file=file, actor=chat.actor)
     remove_knowledge(file=file, actor=admin_of(chat))
     entries = AuditEntry.objects.for_workspace(chat.tenant.workspace)
-    told = entries.filter(details__object_type="knowledge file")
-    assert told.count() == 2 or [one.details for one in entries]
+    logged = entries.filter(details__object_type="knowledge file")
+    assert logged.count() == 2 or [one.details for one in entries]
 
 
 def test_a_test_chat_knows_the_files_and_a_copy_has_its_own(chat: Chat) -> None:

@@ -178,8 +178,8 @@ def test_preparing_goes_on_where_it_stopped(chat: Chat, monkeypatch: pytest.Monk
     client = chat.tenant.client("admin")
 
     def state() -> dict[str, Any]:
-        told: dict[str, Any] = client.get(list_path).json()[0]["meaning"]
-        return told
+        answer: dict[str, Any] = client.get(list_path).json()[0]["meaning"]
+        return answer
 
     assert (state()["state"], state()["passages"]) == ("preparing", 0)
     monkeypatch.setattr(preparing_knowledge, "_TURN_SECONDS", -1.0)
@@ -222,10 +222,10 @@ def test_what_went_wrong_is_told_and_tried_again(chat: Chat) -> None:
     file = learn(chat, "rules.md", RULES)
     embed_with(chat, "embed-gone")
     assert prepare_due() == 0
-    told = chat.tenant.client("member").get(f"/api/knowledge/{file.pk}/").json()["meaning"]
-    assert told["state"] == "words_only"
-    assert told["fault"] == "The model provider does not offer the embedding model “embed-gone”."
-    assert told["again_at"] > file.created_at.isoformat()
+    answer = chat.tenant.client("member").get(f"/api/knowledge/{file.pk}/").json()["meaning"]
+    assert answer["state"] == "words_only"
+    assert answer["fault"] == "The model provider does not offer the embedding model “embed-gone”."
+    assert answer["again_at"] > file.created_at.isoformat()
     assert len(chat.model.embedded) == 1
     assert prepare_due() == 0
     assert len(chat.model.embedded) == 1
@@ -485,9 +485,9 @@ def test_testing_a_connection_offers_and_tries_an_embedding_model(chat: Chat) ->
     tested = client.post(page)
     assert "The embedding model embed-small answered in" in tested.content.decode()
     assert tested.context["embedding_models"] == []
-    told = client.post(f"/api/providers/{provider.pk}/check/", {}, "application/json").json()
-    assert told["embedding"]["numbers"] == 256
-    assert [one["embeds"] for one in told["models"]] == [True, True, False]
+    body = client.post(f"/api/providers/{provider.pk}/check/", {}, "application/json").json()
+    assert body["embedding"]["numbers"] == 256
+    assert [one["embeds"] for one in body["models"]] == [True, True, False]
 
 
 def test_a_bud_without_embeddings_asks_the_database_nothing_more(chat: Chat) -> None:

@@ -53,15 +53,15 @@ def test_what_was_promised_survives_a_power_cut(transactional_db: None, tmp_path
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    body = json.loads(done.stdout.splitlines()[-1])
 
     messages = "SELECT id FROM chat_message WHERE role = 'user'"
-    assert _read(told["accepted"], messages) == [told["message"]]
+    assert _read(body["accepted"], messages) == [body["message"]]
     actions = "SELECT action FROM audit_auditentry WHERE call_id = ? ORDER BY created_at, id"
-    before = _read(told["executed"], actions, told["call"])
+    before = _read(body["executed"], actions, body["call"])
     assert before[-1] == "tool_call.requested"
-    assert _read(told["answered"], actions, told["call"])[-1] == "tool_call.finished"
-    assert _read(told["answered"], "SELECT status FROM chat_toolcall") == ["succeeded"]
-    numbers = _read(told["signed"], "SELECT number FROM audit_auditcheckpoint ORDER BY number")
-    assert numbers[-1:] == [told["number"]]
-    assert _read(told["signed"], "SELECT epoch FROM workspaces_installation") == [told["epoch"]]
+    assert _read(body["answered"], actions, body["call"])[-1] == "tool_call.finished"
+    assert _read(body["answered"], "SELECT status FROM chat_toolcall") == ["succeeded"]
+    numbers = _read(body["signed"], "SELECT number FROM audit_auditcheckpoint ORDER BY number")
+    assert numbers[-1:] == [body["number"]]
+    assert _read(body["signed"], "SELECT epoch FROM workspaces_installation") == [body["epoch"]]

@@ -69,12 +69,12 @@ def test_leases_are_renewed_together(chat: Chat, begun: Begun) -> None:
 
 def test_partial_texts_are_saved_together(chat: Chat, begun: Begun) -> None:
     """REL-311: one statement for all; a holder that has lost its turn writes nothing, and keeps no other from writing."""
-    said = [
+    listed = [
         steps.Partial(lease, answer.pk, f"text {number}", f"thought {number}")
         for number, (lease, answer) in enumerate(begun)
     ]
     with counted() as price:
-        kept = steps.save_partials(said)
+        kept = steps.save_partials(listed)
     assert (len(price.statements), price.commits) == (1, 1), price.in_words()
     assert kept == {answer.pk for _, answer in begun}
     assert texts(chat, begun) == [(f"text {n}", f"thought {n}") for n in range(5)]
@@ -82,7 +82,7 @@ def test_partial_texts_are_saved_together(chat: Chat, begun: Begun) -> None:
     Turn.objects.for_workspace(chat.tenant.workspace).filter(pk=begun[3][0].turn_id).update(
         lease_token=7
     )
-    more = [one._replace(text=f"{one.text}, and more") for one in said]
+    more = [one._replace(text=f"{one.text}, and more") for one in listed]
     assert steps.save_partials(more) == kept - {begun[3][1].pk}
     assert texts(chat, begun)[2:4] == [("text 2, and more", "thought 2"), ("text 3", "thought 3")]
 

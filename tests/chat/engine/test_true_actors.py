@@ -50,8 +50,8 @@ def check(
     request_id: str | None = None,
 ) -> None:
     for entry in found:
-        told = {name: getattr(entry, name) for name in FIELDS}
-        assert told == {
+        values = {name: getattr(entry, name) for name in FIELDS}
+        assert values == {
             "actor_kind": "user",
             "actor_label": label,
             "on_behalf_of": on_behalf_of,

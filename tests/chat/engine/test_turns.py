@@ -71,10 +71,10 @@ def test_calls_of_one_step_run_side_by_side_and_answer_in_the_order_asked(chat: 
     turn = chat.ask()
     assert turn.status == TurnStatus.COMPLETED
     assert [call.status for call in chat.calls()] == ["succeeded", "failed", "succeeded"]
-    told = [m for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
-    assert "done" in told[0]["content"]
-    assert "no" in told[1]["content"]
-    assert "quick" in told[2]["content"]
+    listed = [m for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
+    assert "done" in listed[0]["content"]
+    assert "no" in listed[1]["content"]
+    assert "quick" in listed[2]["content"]
     slow, _, quick = chat.calls()
     assert quick.started_at is not None
     assert slow.finished_at is not None
@@ -186,8 +186,8 @@ def test_only_what_was_offered_can_be_called(chat: Chat) -> None:
     turn = chat.ask()
     assert turn.status == TurnStatus.COMPLETED
     assert chat.server.calls == []
-    told = [m["content"] for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
-    assert all("There is no tool named" in text for text in told)
+    listed = [m["content"] for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
+    assert all("There is no tool named" in text for text in listed)
 
 
 @pytest.mark.both_engines

@@ -83,15 +83,15 @@ def feed_state_of(story: Iterable[tuple[str, Row]]) -> FeedState:
 def heard(events: Iterable[FeedEvent]) -> list[Any]:
     """What a follower has in the end: texts put together, everything else as it came."""
     texts: dict[str, str] = {}
-    told: list[Any] = []
+    listed: list[Any] = []
     for event in events:
         if event.name == "content":
             before = "" if event.data["replaces"] else texts.get(event.data["message_id"], "")
             texts[event.data["message_id"]] = before + event.data["text"]
         else:
             row = event.data.get("tool_call") or event.data
-            told.append((event.name, row.get("id")))
-    return [texts, told]
+            listed.append((event.name, row.get("id")))
+    return [texts, listed]
 
 
 def follow(

@@ -165,7 +165,7 @@ def test_tool_calls_come_as_text_of_their_answer(acme: Tenant) -> None:
         "result": "```\nsent",
         "result_left_out": 12,
     }
-    told = {
+    content = {
         "id": "of-elsewhere",
         "title": "Mails",
         "bud": "Post",
@@ -175,12 +175,12 @@ def test_tool_calls_come_as_text_of_their_answer(acme: Tenant) -> None:
             {"role": "assistant", "text": "Done.", "tool_calls": []},
         ],
     }
-    row = bring(acme, json.dumps(told).encode())
+    row = bring(acme, json.dumps(content).encode())
     assert (row.origin, row.imported) == ("trellis", 1)
     (chat,) = chats(acme)
-    said = [text for _role, text in path(chat)]
-    assert said[0::2] == ["Write to Ada", "Done."]
-    assert said[1] == (
+    listed = [text for _role, text in path(chat)]
+    assert listed[0::2] == ["Write to Ada", "Done."]
+    assert listed[1] == (
         "Tool call `mail's.send`: outcome unknown\n\n"
         '```json\n{\n  "to": "ada@acme.example"\n}\n```\n\n'
         "````\n```\nsent\n````\n\n"
@@ -196,8 +196,8 @@ def test_calls_beyond_a_messages_room_are_counted(acme: Tenant) -> None:
         {"role": "user", "text": "Read"},
         {"role": "assistant", "text": "", "tool_calls": calls},
     ]
-    told = {"id": "long", "title": "Long", "bud": "Long", "messages": messages}
-    assert bring(acme, json.dumps(told).encode()).imported == 1
+    content = {"id": "long", "title": "Long", "bud": "Long", "messages": messages}
+    assert bring(acme, json.dumps(content).encode()).imported == 1
     (chat,) = chats(acme)
     answer = path(chat)[1][1]
     assert answer.count("Tool call `read`") == 2
@@ -495,8 +495,8 @@ def test_the_log_has_one_entry_with_counts(acme: Tenant) -> None:
     bring(acme, [chatgpt(), claude(), 7])
     (entry,) = AuditEntry.objects.for_workspace(acme.workspace).filter(action="chats.imported")
     assert entry.actor_label == acme.member.email
-    told = {key: entry.details[key] for key in ("from", "imported", "left_out", "messages")}
-    assert told == {"from": "chatgpt", "imported": 2, "left_out": 1, "messages": 7}
+    content = {key: entry.details[key] for key in ("from", "imported", "left_out", "messages")}
+    assert content == {"from": "chatgpt", "imported": 2, "left_out": 1, "messages": 7}
     assert "adish" not in json.dumps(entry.details)
 
 
@@ -515,8 +515,8 @@ def test_nobody_else_sees_or_changes_it(two_workspaces: TwoTenants) -> None:
     assert busy.status_code == 409
     read_due()
     address = f"/api/chat-imports/{made.json()['id']}/"
-    told = client.get(address, headers=header).json()
-    assert (told["status"], told["imported"], told["reasons"][0]["title"]) == (
+    body = client.get(address, headers=header).json()
+    assert (body["status"], body["imported"], body["reasons"][0]["title"]) == (
         "done",
         1,
         "Chat without a title",

@@ -19,8 +19,8 @@ def boot_of(content: bytes) -> dict[str, Any]:
     """What a page tells the application."""
     found = re.search(rb'<script id="boot" type="application/json">(.*?)</script>', content)
     assert found
-    told: dict[str, Any] = json.loads(found[1])
-    return told
+    body: dict[str, Any] = json.loads(found[1])
+    return body
 
 
 def worker() -> tuple[set[str], str]:

@@ -78,8 +78,8 @@ def test_only_auditors_read_what_was_said_in_others_turns(chat: Chat) -> None:
     head = {"X-Workspace": chat.tenant.workspace.slug}
     api = f"/api/audit-turns/{turn.pk}/"
     assert chat.tenant.client("admin").get(api, headers=head).json()["contents"] is None
-    told = chat.tenant.client("auditor").get(api, headers=head).json()
-    assert told["contents"]["question"] == "A secret question"
+    body = chat.tenant.client("auditor").get(api, headers=head).json()
+    assert body["contents"]["question"] == "A secret question"
     assert opened(chat) == 1
 
 
@@ -167,17 +167,17 @@ def test_a_turn_with_many_entries_says_that_it_shows_the_newest(chat: Chat) -> N
     chat.model.say("It said hi")
     turn = chat.ask("Say hi, please")
     client = chat.tenant.client("auditor")
-    told = "come from the newest entry of the turn"
+    text = "come from the newest entry of the turn"
     headers = {"X-Workspace": chat.tenant.workspace.slug}
 
     def has_more() -> bool:
         answer = client.get(f"/api/audit-turns/{turn.pk}/", headers=headers).json()
         return bool(answer["has_more_entries"])
 
-    assert told not in client.get(where(chat, turn.pk)).content.decode()
+    assert text not in client.get(where(chat, turn.pk)).content.decode()
     assert not has_more()
     with patch.object(turn_record, "MOST_ENTRIES", 1):
         page = client.get(where(chat, turn.pk)).content.decode()
         assert has_more()
-    assert told in page
+    assert text in page
     assert f"turn={turn.pk}" in page

@@ -167,8 +167,8 @@ def test_tools_and_model_are_chosen_before_the_first_message(tenant: Tenant) -> 
         headers={"X-Workspace": tenant.workspace.slug},
     )
     assert answer.status_code == 201, answer.content
-    told = answer.json()
-    assert told["chosen_model"] == {"provider_id": str(provider.pk), "name": "small"}
+    body = answer.json()
+    assert body["chosen_model"] == {"provider_id": str(provider.pk), "name": "small"}
     row = Conversation.objects.for_workspace(tenant.workspace).get()
     assert row.overrides.disabled_tools == ["a.b"]
 

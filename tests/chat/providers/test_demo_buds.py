@@ -74,10 +74,10 @@ def test_one_click_lets_a_new_model_answer_for_all_buds(
     for bud in Bud.objects.for_workspace(tenant.workspace).filter(name__in=["Clock", "Writer"]):
         assert (bud.provider_id, bud.model, bud.versions.count()) == (provider.pk, "", 2)
         assert bud.versions.order_by("-number")[0].note.startswith("Answers with")
-        told = AuditEntry.objects.for_workspace(tenant.workspace).filter(
+        entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(
             action=Action.CONFIG_CHANGED
         )
-        assert any(entry.details.get("id") == str(bud.pk) for entry in told)
+        assert any(entry.details.get("id") == str(bud.pk) for entry in entries)
     kept = Bud.objects.across_workspaces().filter(name__in=["Stored", "Mine"])
     assert {bud.provider_id for bud in kept} == {None}
     other.refresh_from_db()

@@ -256,8 +256,8 @@ def test_what_is_too_long_is_not_kept() -> None:
 
 async def test_a_wrong_key_in_geminis_form_is_told_as_that(model: ScriptedModel) -> None:
     """REL-974: its words are in a list, and its status is that of a bad request."""
-    told = {"code": 400, "message": "API key not valid. Please pass a valid API key."}
-    model.fail(400, json.dumps([{"error": told}]).encode())
+    values = {"code": 400, "message": "API key not valid. Please pass a valid API key."}
+    model.fail(400, json.dumps([{"error": values}]).encode())
     spec = ProviderSpec(name="t", base_url=model.base_url, model="m")
     request = CompletionRequest(model="m", messages=MESSAGES[:1])
     async with outbound.client() as http:

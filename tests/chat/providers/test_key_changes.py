@@ -110,16 +110,16 @@ def test_a_key_that_the_provider_refuses_is_told_at_its_field_and_not_stored(
     """REL-811: on the provider's page, in the admin's form and over REST; also where anybody may list its models."""
     chat.model.lists_for_everybody = True
     client = chat.tenant.client("admin")
-    told = "did not accept this key, so nothing was changed"
+    text = "did not accept this key, so nothing was changed"
     wrong = "sk-wrong-canary-0123456789"
 
     page = client.post(page_of(chat, provider), {"api_key": wrong})
-    assert (page.status_code, told in page.context["key_fault"]) == (422, True)
+    assert (page.status_code, text in page.context["key_fault"]) == (422, True)
     assert 'aria-invalid="true"' in page.content.decode()
     assert "Store the key without a test" not in page.content.decode()
 
     form = client.post(edit_page(provider), {**draft_of(provider), "new_api_key": wrong})
-    assert told in str(form.context["adminform"].form.errors["new_api_key"])
+    assert text in str(form.context["adminform"].form.errors["new_api_key"])
     assert wrong not in form.content.decode()
 
     for answer in (
@@ -128,7 +128,7 @@ def test_a_key_that_the_provider_refuses_is_told_at_its_field_and_not_stored(
     ):
         assert answer.status_code == 422
         assert [one["attr"] for one in answer.json()["errors"]] == ["api_key"]
-        assert told in answer.content.decode()
+        assert text in answer.content.decode()
     assert stored_key(provider) == OLD
 
 
@@ -173,16 +173,16 @@ def test_while_the_provider_is_down_a_key_is_stored_only_on_request(
     rows.filter(pk=provider.pk).update(base_url=away.base_url)
     provider.refresh_from_db()
     client = chat.tenant.client("admin")
-    told = "connect to the model provider at 127.0.0.1"
+    text = "connect to the model provider at 127.0.0.1"
 
     page = client.post(page_of(chat, provider), {"api_key": NEW})
-    assert told in page.context["key_fault"]
+    assert text in page.context["key_fault"]
     assert "Store the key without a test" in page.content.decode()
     form = client.post(edit_page(provider), {**draft_of(provider), "new_api_key": NEW})
-    assert told in str(form.context["adminform"].form.errors["new_api_key"])
+    assert text in str(form.context["adminform"].form.errors["new_api_key"])
     assert "Store the key without a test" in form.content.decode()
     refused = call(chat, "POST", f"{provider.pk}/rotate-key/", api_key=NEW)
-    assert (refused.status_code, told in refused.content.decode()) == (502, True)
+    assert (refused.status_code, text in refused.content.decode()) == (502, True)
     assert stored_key(provider) == OLD
 
     page = client.post(page_of(chat, provider), {"api_key": NEW, "untested": "1"})

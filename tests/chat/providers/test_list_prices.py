@@ -88,9 +88,9 @@ def test_what_a_workspace_enters_comes_first(tenant: Tenant) -> None:
     page = f"/w/{tenant.workspace.slug}/providers/{provider.pk}/"
     assert "list price of" not in tenant.client("admin").get(page).content.decode()
     ProviderModel.objects.create(workspace=tenant.workspace, provider=provider, model="gpt-6.2-sol")
-    told = tenant.client("admin").get(page).content.decode()
-    assert "list price of 18 Nov 2026" in told
-    assert "4 above 272,000 tokens" in told
+    html = tenant.client("admin").get(page).content.decode()
+    assert "list price of 18 Nov 2026" in html
+    assert "4 above 272,000 tokens" in html
 
 
 @pytest.mark.django_db

@@ -137,8 +137,8 @@ def test_an_admin_corrects_abilities_and_leaves_them_to_what_was_found(chat: Cha
     row.refresh_from_db()
     assert (row.calls_tools, row.reasons) == (False, True)
     head = {"X-Workspace": chat.tenant.workspace.slug}
-    told = client.get("/api/models/", headers=head).json()
-    [one] = [one for one in told if one["name"] == "m"]
+    body = client.get("/api/models/", headers=head).json()
+    [one] = [one for one in body if one["name"] == "m"]
     assert (one["calls_tools"], one["gets_tools"], one["reasons"]) == (False, False, True)
     automatic = {**corrected, "known_models-0-calls_tools": "", "known_models-0-reasons": ""}
     client.post(url, automatic)

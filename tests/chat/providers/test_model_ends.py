@@ -52,8 +52,8 @@ def test_whoever_chooses_a_model_reads_when_it_ends(
     [choice] = [one for one in models_of(tenant.workspace.pk) if one.provider_id == provider.pk]
     assert choice.ends_on == date(2026, 12, 11)
     client = tenant.client("admin")
-    told = client.get("/api/models/", headers={"X-Workspace": tenant.workspace.slug}).json()
-    assert "2026-12-11" in [one["ends_on"] for one in told]
+    body = client.get("/api/models/", headers={"X-Workspace": tenant.workspace.slug}).json()
+    assert "2026-12-11" in [one["ends_on"] for one in body]
     page = client.get(f"/w/{tenant.workspace.slug}/buds/new/").content.decode()
     assert "its provider ends it on 11 Dec 2026" in page
 

@@ -180,8 +180,8 @@ def test_five_thousand_models_are_a_list_too(
     assert len(row.names) == MOST_NAMES
     assert row.list_changes.gone == {}
     page = reverse("chat:provider", args=[tenant.workspace.slug, provider.pk])
-    told = tenant.client("admin").get(page).content.decode()
-    assert "480 more models are new" in told
+    html = tenant.client("admin").get(page).content.decode()
+    assert "480 more models are new" in html
 
 
 @pytest.mark.django_db(transaction=True)
@@ -339,11 +339,11 @@ def test_a_shared_list_is_asked_for_once_and_told_where_it_concerns(
     assert not ProviderList.objects.across_workspaces().exists()
     for tenant, sees in ((a, True), (b, False)):
         page = reverse("chat:provider", args=[tenant.workspace.slug, row_of(tenant).pk])
-        told = tenant.client("admin").get(page).content.decode()
-        assert ("secret-two" in told) == sees
+        html = tenant.client("admin").get(page).content.decode()
+        assert ("secret-two" in html) == sees
         changes = api(tenant, "GET", f"{row_of(tenant).pk}/list-changes/").content.decode()
         assert ("secret-one" in changes, "secret-two" in changes) == (sees, sees)
-        assert model.base_url not in told + changes
+        assert model.base_url not in html + changes
 
 
 @pytest.fixture

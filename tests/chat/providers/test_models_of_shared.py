@@ -264,9 +264,9 @@ def test_an_admin_reads_that_the_default_model_was_taken_away(tenant: Tenant, ow
     change_part(shared=shared, workspace=tenant.workspace, draft=own, actor=owner)
     row = row_of(tenant)
     page = reverse("chat:provider", args=[tenant.workspace.slug, row.pk])
-    told = tenant.client("admin").get(page).content.decode()
-    assert "use the default model “m”" in told
-    assert "They let this workspace use: small" in told
+    html = tenant.client("admin").get(page).content.decode()
+    assert "use the default model “m”" in html
+    assert "They let this workspace use: small" in html
     assert row.default_model == "m"
     changed = api(tenant, "PATCH", f"{row.pk}/", default_model="small")
     assert changed.status_code == 200
@@ -472,9 +472,9 @@ def test_a_part_holds_where_all_together_have_no_limit(
     assert place.reason == "“Shared” takes at most 1 request a minute from this workspace."
     assert provider_for(bud_with(b, "Notes")).limits is None
     page = reverse("chat:provider", args=[a.workspace.slug, row_of(a).pk])
-    told = a.client("admin").get(page).content.decode()
-    assert "At most 1 a minute." in told
-    assert "Now: 1 running, 1 waiting, 1 in the last minute." in told
+    html = a.client("admin").get(page).content.decode()
+    assert "At most 1 a minute." in html
+    assert "Now: 1 running, 1 waiting, 1 in the last minute." in html
 
 
 def test_a_person_reads_that_the_part_is_used_up(

@@ -66,11 +66,11 @@ def test_it_is_asked_for_its_models_and_for_a_word(shared: Chat, owner: Client) 
     }
     shared.model.say("Yes")
     page = owner.post(URL)
-    told = page.content.decode()
+    html = page.content.decode()
     assert page.context["trial"].fault == ""
-    assert "m answered in" in told
-    assert "The default model “m” is not in the provider" in told
-    assert "9,000" in told
+    assert "m answered in" in html
+    assert "The default model “m” is not in the provider" in html
+    assert "9,000" in html
     shared.model.fail(401, b"{}")
     refused = owner.post(URL)
     assert "m did not answer." in refused.content.decode()
@@ -87,9 +87,9 @@ def test_a_model_that_its_provider_ends_is_told(shared: Chat, owner: Client) -> 
         ]
     }
     shared.model.say("Yes")
-    told = owner.post(URL).content.decode()
-    assert "The provider ends the default model “m” on 11 Dec 2026." in told
-    assert told.count("ends on 11 Dec 2026") == 1
+    page = owner.post(URL).content.decode()
+    assert "The provider ends the default model “m” on 11 Dec 2026." in page
+    assert page.count("ends on 11 Dec 2026") == 1
 
 
 @pytest.mark.django_db

@@ -71,13 +71,13 @@ def test_what_is_kept_leaves_what_people_entered(chat: Chat, provider: ModelProv
     gone = client.post(where(chat, provider), {"keep": "1", "models": ["gone"]})
     assert gone.status_code == 422
     head = {"X-Workspace": chat.tenant.workspace.slug}
-    told = client.post(
+    answer = client.post(
         f"/api/providers/{provider.pk}/check/",
         data=json.dumps({"keep": ["big"]}),
         content_type="application/json",
         headers=head,
     )
-    assert [one["name"] for one in told.json()["models"]] == ["big", "local"]
+    assert [one["name"] for one in answer.json()["models"]] == ["big", "local"]
     listed = client.get("/api/providers/", headers=head).json()["results"]
     assert listed[0]["has_key"] is True
     assert "sk-" not in json.dumps(listed)
@@ -119,8 +119,8 @@ def test_a_provider_without_a_list_is_asked_for_a_word(
     chat.model.say("Yes")
     rows = "/admin/chat/modelprovider/"
     chosen = {"action": "test_connections", "_selected_action": str(provider.pk)}
-    told = admin.post(rows, chosen, follow=True).content.decode()
-    assert "It has no list of models." in told
+    html = admin.post(rows, chosen, follow=True).content.decode()
+    assert "It has no list of models." in html
 
 
 @pytest.mark.parametrize("said", [b'{"detail":"Not Found"}', b"<html>404</html>"])

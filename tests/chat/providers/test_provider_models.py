@@ -48,8 +48,8 @@ def test_an_admin_enters_what_a_model_costs(tenant: Tenant) -> None:
     gone = inline(id=str(known.pk), provider=str(row.pk), model="m", DELETE="on")
     client.post(url, {**gone, "known_models-INITIAL_FORMS": "1"})
     assert not ProviderModel.objects.for_workspace(tenant.workspace).exists()
-    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
-    assert told.count() >= 3
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert entries.count() >= 3
     refused = tenant.client("member").post(url, inline(model="x"))
     assert refused.status_code in (302, 403)
     assert not ProviderModel.objects.for_workspace(tenant.workspace).exists()

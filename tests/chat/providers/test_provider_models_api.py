@@ -185,8 +185,8 @@ def test_a_provider_that_nothing_uses_is_removed(tenant: Tenant, provider: Model
     assert refused.status_code == 409
     assert "Planner" in refused.json()["errors"][0]["detail"]
     where = reverse("admin:chat_modelprovider_delete", args=[provider.pk])
-    told = browser.post(where, {"post": "yes"}, follow=True).content.decode()
-    assert "still in use by Planner" in told
+    html = browser.post(where, {"post": "yes"}, follow=True).content.decode()
+    assert "still in use by Planner" in html
     bud.delete()
     assert api("DELETE", f"providers/{provider.pk}/").status_code == 204
     page = browser.get(reverse("admin:chat_modelprovider_changelist")).content.decode()

@@ -140,10 +140,10 @@ def test_workspaces_are_found_by_name_and_told_what_a_withdrawal_stops(
     ask(a, bud, a.member, "member")
     page = root.get(page_of(shared))
     assert [one.workspace for one in page.context["workspaces"]] == [a.workspace]
-    told = page.content.decode()
-    assert "It is used there by 1 bud and 1 chat." in told
-    assert "It is used by 1 bud and 1 chat. What uses it gets no answers while it is off." in told
-    assert CANARY not in told
+    html = page.content.decode()
+    assert "It is used there by 1 bud and 1 chat." in html
+    assert "It is used by 1 bud and 1 chat. What uses it gets no answers while it is off." in html
+    assert CANARY not in html
     found = root.get(page_of(shared), {"q": CANARY.lower()})
     [row] = found.context["workspaces"]
     assert (row.workspace, row.has_it) == (b.workspace, False)
@@ -162,8 +162,8 @@ def test_workspaces_are_found_by_name_and_told_what_a_withdrawal_stops(
 def test_it_is_switched_and_deleted(two_workspaces: TwoTenants, root: Client, owner: Actor) -> None:
     """REL-939: each with a word of what happened."""
     shared = share(owner, two_workspaces.a)
-    told = root.post(f"{page_of(shared)}off/", follow=True).content.decode()
-    assert "“Shared” is off." in told
+    page = root.post(f"{page_of(shared)}off/", follow=True).content.decode()
+    assert "“Shared” is off." in page
     assert row_of(two_workspaces.a).withheld == WithheldReason.SWITCHED_OFF
     assert "“Shared” is on." in root.post(f"{page_of(shared)}on/", follow=True).content.decode()
     gone = root.post(f"{page_of(shared)}delete/", follow=True)

@@ -302,8 +302,8 @@ def test_a_member_is_told_once_in_a_month_how_much_is_used(priced: Chat) -> None
     priced.watching.forget()
     turn = ask(priced)
     priced.watching.until(lambda event: event["type"] == "turn.changed" and event["turn"]["notice"])
-    told = r"You have used 50% of your monthly spending limit \(24 of 48 tokens\)\. It begins anew on 1 .*"
-    assert re.fullmatch(told, priced.reload(turn).notice)
+    text = r"You have used 50% of your monthly spending limit \(24 of 48 tokens\)\. It begins anew on 1 .*"
+    assert re.fullmatch(text, priced.reload(turn).notice)
     assert ask(priced).notice == ""
     assert Notice.objects.for_workspace(priced.tenant.workspace).count() == 0
 
@@ -367,10 +367,10 @@ def test_requests_that_end_at_one_moment_lose_nothing(tenant: Tenant) -> None:
             return len(add_to_month(bill, TokenCount(prompt=3, completion=2), database_now()))
 
     with Threads(8) as threads:
-        told = [one.result() for one in [threads.submit(add) for _ in range(40)]]
+        listed = [one.result() for one in [threads.submit(add) for _ in range(40)]]
     for found in (spent(tenant), spent(tenant, tenant.member)):
         assert (found.requests, found.tokens, found.cost) == (40, 200, Decimal("0.000200"))
-    assert sum(told) == 2
+    assert sum(listed) == 2
 
 
 @pytest.mark.parametrize(

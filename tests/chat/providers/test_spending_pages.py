@@ -110,11 +110,11 @@ def test_limits_are_set_and_read_over_rest(tenant: Tenant) -> None:
     spend(tenant, tenant.member, tokens=900, cost="1")
     admin, member = api(tenant), api(tenant, "member")
     body = {"tokens": 1000, "member_tokens": 1800, "time_zone": "UTC"}
-    told = post(admin, "/api/spending-limits/", body).json()
-    assert told["workspace"]["limit"] == {"cost": None, "tokens": 1000}
-    assert (told["workspace"]["percent"], told["warn_percent"]) == (90, 80)
-    assert told["member_limit"] == {"cost": None, "tokens": 1800}
-    assert admin.get("/api/spending-limits/").json() == told
+    answer = post(admin, "/api/spending-limits/", body).json()
+    assert answer["workspace"]["limit"] == {"cost": None, "tokens": 1000}
+    assert (answer["workspace"]["percent"], answer["warn_percent"]) == (90, 80)
+    assert answer["member_limit"] == {"cost": None, "tokens": 1800}
+    assert admin.get("/api/spending-limits/").json() == answer
     for wrong in ({"tokens": -1}, {"cost": "x"}, {"warn_percent": 0}):
         assert post(admin, "/api/spending-limits/", wrong).status_code in {400, 422}
     assert post(admin, "/api/spending-limits/", {"time_zone": "Nowhere"}).status_code == 422

@@ -106,14 +106,14 @@ def calls_of(*deltas: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def piece(call_id: str | None, name: str | None, arguments: str, index: int | None = 0) -> Any:
-    told: dict[str, Any] = {"function": {"arguments": arguments}}
+    values: dict[str, Any] = {"function": {"arguments": arguments}}
     if index is not None:
-        told["index"] = index
+        values["index"] = index
     if call_id is not None:
-        told["id"] = call_id
+        values["id"] = call_id
     if name is not None:
-        told["function"]["name"] = name
-    return told
+        values["function"]["name"] = name
+    return values
 
 
 @pytest.mark.parametrize("index", [0, None])

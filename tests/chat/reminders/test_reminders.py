@@ -353,8 +353,8 @@ def test_programs_keep_a_choice(tenant: Tenant) -> None:
         "time_zone": "UTC",
     }
     body = {"mail_after": 5, "quiet_from": "22:00", "quiet_to": "07:00", "time_zone": "Asia/Tokyo"}
-    told = client.post("/api/reminders/", body, content_type="application/json", headers=header)
-    assert told.status_code == 200
+    answer = client.post("/api/reminders/", body, content_type="application/json", headers=header)
+    assert answer.status_code == 200
     assert client.get("/api/reminders/", headers=header).json()["time_zone"] == "Asia/Tokyo"
     for wrong in ({"mail_after": 7}, {**body, "quiet_to": None}, {**body, "time_zone": "x"}):
         refused = client.post(

@@ -189,9 +189,9 @@ def test_pages_outside_the_chat_tell_how_much_waits(two_workspaces: TwoTenants) 
     admin = tenant.client("admin")
     assert admin.get(path).content.strip() == b""
     asked_for(tenant)
-    told = admin.get(path).content.decode()
-    assert "Waiting for you: 1 item" in told
-    assert f'href="/w/{tenant.workspace.slug}/?waiting"' in told
+    page = admin.get(path).content.decode()
+    assert "Waiting for you: 1 item" in page
+    assert f'href="/w/{tenant.workspace.slug}/?waiting"' in page
     assert f'hx-get="{path}"' in admin.get("/admin/").content.decode()
     assert tenant.client("member").get(path).content.strip() == b""
     assert other.client("admin").get(path).status_code == 404

@@ -149,6 +149,6 @@ def test_two_waiting_calls_are_decided_one_by_one(chat: Chat) -> None:
     chat.model.say("done")
     decide(call=first, decision=Decision.REFUSED, actor=chat.actor)
     chat.watching.turn("completed")
-    told = [m["content"] for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
-    assert "refused" in told[0]
-    assert "destroyed b" in told[1]
+    listed = [m["content"] for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
+    assert "refused" in listed[0]
+    assert "destroyed b" in listed[1]

@@ -164,8 +164,10 @@ def test_a_version_tells_tools_and_switches_as_people_know_them(tenant: Tenant) 
     changed = client.post(editor(tenant, bud), form_of(base_version="1")).context["changed"]
     first = versions.context["versions"][1]["changes"]
     for changes in (first, changed["fields"]):
-        told = {one["label"]: "\n".join("".join(line) for line in one["lines"]) for one in changes}
-        everything = told["Use every server of the workspace, also those added later"]
+        content = {
+            one["label"]: "\n".join("".join(line) for line in one["lines"]) for one in changes
+        }
+        everything = content["Use every server of the workspace, also those added later"]
         assert everything.splitlines() == ["-yes", "+no"]
     assert '"garden"' in str(first)
     assert '"garden.echo"' in str(first)
@@ -507,8 +509,8 @@ def test_quality_counts_a_buds_turns_and_faulty_tools(chat: Chat) -> None:
     assert (found.liked, found.disliked) == (0, 1)
     assert [(one.tool, one.failed) for one in found.tools] == [("fail", 1)]
     head = {"X-Workspace": tenant.workspace.slug}
-    told = tenant.client("admin").get(f"/api/buds/{chat.bud.pk}/quality/", headers=head).json()
-    assert told["tools"][0]["tool"] == "fail"
+    body = tenant.client("admin").get(f"/api/buds/{chat.bud.pk}/quality/", headers=head).json()
+    assert body["tools"][0]["tool"] == "fail"
 
 
 def test_quality_keeps_what_failed_under_an_earlier_name(chat: Chat) -> None:
@@ -587,9 +589,9 @@ def test_thousands_of_tools_come_when_somebody_turns_to_them(tenant: Tenant) -> 
         (1, []),
         (MOST_IN_PAGE + 1, []),
     ]
-    told = client.get(many["tools_url"]).json()["tools"]
-    assert len(told[str(servers[1].pk)]) == MOST_IN_PAGE + 1
-    assert told[str(servers[0].pk)] == few["servers"][0]["tools"]
+    answer = client.get(many["tools_url"]).json()["tools"]
+    assert len(answer[str(servers[1].pk)]) == MOST_IN_PAGE + 1
+    assert answer[str(servers[0].pk)] == few["servers"][0]["tools"]
     new = client.get(editor(tenant)).context["picker"]["tools_url"]
     assert client.get(new).status_code == 200
     member = tenant.client("member")

@@ -153,16 +153,16 @@ def test_a_schedule_is_read_and_changed_over_rest(chat: Chat) -> None:
         )
 
     client = chat.tenant.client("admin")
-    told = client.get(url, headers=headers).json()
-    assert (told["every"], told["before_saving"], told["next_at"]) == ("", False, None)
+    body = client.get(url, headers=headers).json()
+    assert (body["every"], body["before_saving"], body["next_at"]) == ("", False, None)
     assert change("member", every="day").status_code == 403
     assert change("admin", every="hour").status_code == 400
-    told = change("admin", every="week", before_saving=True).json()
-    assert (told["every"], told["before_saving"]) == ("week", True)
-    assert told["person"] == chat.tenant.admin.email
+    body = change("admin", every="week", before_saving=True).json()
+    assert (body["every"], body["before_saving"]) == ("week", True)
+    assert body["person"] == chat.tenant.admin.email
     # Another setting leaves the time of the next run and its person as they are.
     again = change("owner", before_saving=False).json()
-    assert (again["next_at"], again["person"]) == (told["next_at"], told["person"])
+    assert (again["next_at"], again["person"]) == (body["next_at"], body["person"])
     assert change("admin", every="").json()["next_at"] is None
     entries = AuditEntry.objects.for_workspace(chat.tenant.workspace)
     assert entries.filter(details__kind="schedule of checks").count() == 4

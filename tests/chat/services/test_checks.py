@@ -437,14 +437,14 @@ def test_programs_do_what_the_editor_does(chat: Chat) -> None:
     assert client.post(f"{where}check-runs/", {}, **json_body).status_code == 409
     run = CheckRun.objects.for_workspace(tenant.workspace).get()
     finish(chat, run)
-    told = client.get(f"/api/check-runs/{run.pk}/", headers=head).json()
-    assert (told["status"], told["passed"], told["total"], told["version"]) == (
+    body = client.get(f"/api/check-runs/{run.pk}/", headers=head).json()
+    assert (body["status"], body["passed"], body["total"], body["version"]) == (
         "completed",
         1,
         1,
         1,
     )
-    assert told["results"][0]["answer"] == "hi there"
+    assert body["results"][0]["answer"] == "hi there"
     listed = client.get(f"{where}check-runs/", headers=head).json()["results"]
     assert [row["id"] for row in listed] == [str(run.pk)]
     member = tenant.client("member")

@@ -156,8 +156,8 @@ def test_two_models_answer_one_question_at_the_same_time(pair: Pair) -> None:
     pair.until_streaming("from")  # both, before either may end
     assert chat.snapshot()["conversation"]["status"] == "running"
     first, second = pair.turns()
-    told = {one["id"]: one for one in chat.snapshot()["turns"]}
-    assert told[str(second.pk)]["asked_model"] == {
+    values = {one["id"]: one for one in chat.snapshot()["turns"]}
+    assert values[str(second.pk)]["asked_model"] == {
         "provider_id": str(pair.provider.pk),
         "name": "other",
     }
@@ -312,9 +312,9 @@ def test_a_waiting_comparison_of_models_that_are_gone_is_answered_by_the_chats_o
     until_answered(chat, "by myself")
     assert pair.turns() == []
     name = chat.conversation.bud.name
-    told = [one["notice"] for one in chat.snapshot()["turns"]]
+    listed = [one["notice"] for one in chat.snapshot()["turns"]]
     why = f"Nothing was compared: other is no longer there. The model of {name} answers alone."
-    assert told == [None, why]
+    assert listed == [None, why]
     # It is not said of an answer that somebody asks for later.
     chat.model.say("again")
     turn = Turn.objects.for_workspace(chat.tenant.workspace).latest("pk")

@@ -231,9 +231,9 @@ def test_a_deleted_conversation_leaves_no_answers_and_no_permissions(parked: Cha
     assert (kept.answer, kept.params, kept.schema) == (None, {}, {})
     assert (kept.conversation_id, kept.turn_id) == (None, None)
     assert not ToolPermission.objects.for_workspace(parked.tenant.workspace).exists()
-    told = AuditEntry.objects.for_workspace(parked.tenant.workspace)
-    assert told.filter(action="tool_call.finished").count() == 2
-    assert told.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1
+    entries = AuditEntry.objects.for_workspace(parked.tenant.workspace)
+    assert entries.filter(action="tool_call.finished").count() == 2
+    assert entries.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1
 
 
 def test_a_servers_own_word_that_a_link_is_done_wakes_the_turn(parked: Chat) -> None:
@@ -317,9 +317,9 @@ def test_other_calls_of_the_step_are_not_held_up(asked: Chat) -> None:
     rows = InputRequest.objects.for_workspace(asked.tenant.workspace)
     answer(asked, rows.fetch(UUID(question["id"])), content=ADA)
     asked.watching.turn("completed")
-    told = [m["content"] for m in asked.model.requests[1]["messages"] if m["role"] == "tool"]
-    assert "Ada" in told[0]
-    assert "quick" in told[1]
+    listed = [m["content"] for m in asked.model.requests[1]["messages"] if m["role"] == "tool"]
+    assert "Ada" in listed[0]
+    assert "quick" in listed[1]
 
 
 def test_an_approved_call_does_not_wait_for_its_neighbours_answer(in_place: Chat) -> None:

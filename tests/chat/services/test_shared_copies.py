@@ -109,8 +109,8 @@ def test_a_copy_is_words_from_outside(chat: Chat) -> None:
         *("And then?", "Then water them.", "How long?"),
     ]
     rows = Message.objects.for_workspace(tenant.workspace).filter(conversation=chat.conversation)
-    told = find_source([rows.get(text="Sow in April.")], {}, {}).text
-    assert told == "this chat was copied from one that somebody shared"
+    response = find_source([rows.get(text="Sow in April.")], {}, {}).text
+    assert response == "this chat was copied from one that somebody shared"
     assert find_source([rows.get(text="How long?")], {}, {}).text == ""
 
 

@@ -493,8 +493,8 @@ def test_a_round_reads_a_session_again_before_it_closes_its_page(tenant: Tenant)
     asked: list[tuple[SocketAccess, list[UUID]]] = [(door, []) for door in doors]
     assert [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)] == [None, None]
     browsers[0].post("/account/sessions/")
-    told = [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)]
-    assert told == [None, CloseCode.SIGN_IN_AGAIN]
+    listed = [seen.reason_to_close for seen in look(asked, RightsCheck.MEMBERSHIPS)]
+    assert listed == [None, CloseCode.SIGN_IN_AGAIN]
 
 
 @pytest.mark.django_db(transaction=True)

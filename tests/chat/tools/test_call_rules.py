@@ -430,12 +430,12 @@ def test_the_tool_picker_says_which_rule_blocks_a_tool(chat: Chat) -> None:
         headers={"X-Workspace": chat.tenant.workspace.slug},
     )
     [server] = answer.json()["servers"]
-    told = {one["name"]: (one["is_on"], one["blocked_reason"]) for one in server["tools"]}
-    assert told["destroy"] == (
+    values = {one["name"]: (one["is_on"], one["blocked_reason"]) for one in server["tools"]}
+    assert values["destroy"] == (
         False,
         "The call rule “Careful” blocks this tool. It costs money.",
     )
-    assert told["echo"] == (True, "")
+    assert values["echo"] == (True, "")
 
 
 @pytest.mark.parametrize("effect", ["confirm", "deny"])

@@ -41,8 +41,8 @@ def block_of(name: str, text: str = "hi") -> str:
 
 
 def last_message(chat: Chat, role: str) -> str:
-    said = [one for one in chat.model.requests[-1]["messages"] if one["role"] == role]
-    return str(said[-1]["content"])
+    listed = [one for one in chat.model.requests[-1]["messages"] if one["role"] == role]
+    return str(listed[-1]["content"])
 
 
 @pytest.mark.parametrize("name", ["counting__echo", "echo", "counting.echo"])
@@ -76,12 +76,12 @@ def test_a_name_that_two_servers_share_is_told_and_calls_nothing(
     writing.model.say("done")
     writing.ask()
     assert writing.server.calls == [("echo", {"text": "hi"})]
-    told = [
+    listed = [
         one["content"] for one in writing.model.requests[1]["messages"] if one["role"] == "user"
     ]
-    assert "Several tools are named" in told[-1]
-    assert "counting__echo" in told[-1]
-    assert "twin__echo" in told[-1]
+    assert "Several tools are named" in listed[-1]
+    assert "counting__echo" in listed[-1]
+    assert "twin__echo" in listed[-1]
 
 
 @pytest.mark.parametrize("name", ["echo", "counting.echo"])

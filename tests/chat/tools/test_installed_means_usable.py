@@ -174,10 +174,10 @@ def test_the_catalogue_asks_too(tenant: Tenant) -> None:
     """REL-372: page and REST say the same, and what is wrong is said before anything is made."""
     bud = a_bud(tenant)
     client = tenant.client("admin")
-    told = client.get(
+    page = client.get(
         reverse("mcp_servers:catalogue", args=[tenant.workspace.slug])
     ).content.decode()
-    assert "Only in chats where somebody adds it" in told
+    assert "Only in chats where somebody adds it" in page
     headers = {"X-Workspace": tenant.workspace.slug}
     entries = client.get("/api/catalogue/", headers=headers).json()
     entry = next(

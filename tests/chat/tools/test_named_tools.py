@@ -75,13 +75,13 @@ def test_a_bud_that_lost_a_tool_says_so(chat: Chat) -> None:
     bud = save(chat, available_tools=[f"{chat.row.pk}.echo", f"{chat.row.pk}.plain"])
     lose(chat, "echo")
     chat.model.say("hello")
-    told = "This bud's tool “counting.echo” no longer exists."
-    assert told in chat.ask().notice
+    text = "This bud's tool “counting.echo” no longer exists."
+    assert text in chat.ask().notice
     client = chat.tenant.client()
     page = client.get(f"/api/buds/{bud.pk}/", headers={"X-Workspace": chat.tenant.workspace.slug})
-    assert page.json()["problems"] == [told]
+    assert page.json()["problems"] == [text]
     form = client.get(f"/admin/chat/bud/{bud.pk}/change/", follow=True).content.decode()
-    assert told in unescape(form)
+    assert text in unescape(form)
     update_bud(bud=bud, actor=chat.tenant.actor(), values={"name": "Renamed"})
     with pytest.raises(InvalidInput):
         update_bud(bud=bud, actor=chat.tenant.actor(), values={"mcp_config": bud.mcp_config})

@@ -466,9 +466,9 @@ def test_the_terminal_says_where_to_sign_in(
     with pytest.raises(SystemExit) as ended:
         call_command("ask", "hello", "--bud", "bud", *person)
     assert ended.value.code == 1
-    said = capsys.readouterr().out
-    assert '"code": "sign_in_missing"' in said
-    assert f"/servers/{mail.row.pk}/sign-in/" in said
+    output = capsys.readouterr().out
+    assert '"code": "sign_in_missing"' in output
+    assert f"/servers/{mail.row.pk}/sign-in/" in output
     assert mail.server.calls == []
 
 

@@ -244,10 +244,10 @@ def test_only_an_owner_sets_webhooks_up_and_the_secret_is_not_on_record(
                 url=url,
                 events=events,
             )
-    told = str(list(AuditEntry.objects.for_workspace(chat.tenant.workspace).values()))
-    assert "webhookendpoint" in told.lower().replace(" ", "")
-    assert secret not in told
-    assert secret.removeprefix("whsec_") not in told
+    entries = str(list(AuditEntry.objects.for_workspace(chat.tenant.workspace).values()))
+    assert "webhookendpoint" in entries.lower().replace(" ", "")
+    assert secret not in entries
+    assert secret.removeprefix("whsec_") not in entries
 
 
 @pytest.mark.both_engines

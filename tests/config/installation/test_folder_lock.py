@@ -28,7 +28,7 @@ def test_a_second_server_is_refused_until_the_first_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-1581: it waits for one that may be about to end, says who holds the folder, and has it once that one was killed."""
-    told: list[str] = []
+    listed: list[str] = []
     assert not is_held(tmp_path)
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)],
@@ -43,13 +43,13 @@ def test_a_second_server_is_refused_until_the_first_has_ended(
         monkeypatch.setattr(folder_lock, "LEAVING_SECONDS", 0.5)
         with (
             pytest.raises(AlreadyServed, match=f"process {first.pid}"),
-            hold(tmp_path, waiting=lambda: told.append("waits")),
+            hold(tmp_path, waiting=lambda: listed.append("waits")),
         ):
             raise AssertionError("two have it")
-        assert told == ["waits"]
+        assert listed == ["waits"]
         first.kill()
-    with hold(tmp_path, waiting=lambda: told.append("waits")):
-        assert told == ["waits"]
+    with hold(tmp_path, waiting=lambda: listed.append("waits")):
+        assert listed == ["waits"]
         assert is_held(tmp_path)
     assert not is_held(tmp_path)
 

@@ -233,17 +233,17 @@ def test_the_owner_reads_the_page(root: Api) -> None:
 
 def test_the_owner_has_a_job_run_now(root: Api, superuser: User) -> None:
     """REL-1203: on the page and over REST; the log says who."""
-    said = root.client.post(f"{URL}run/", {"name": OFTEN}, follow=True).content.decode()
-    assert "Started: Count log entries for reports" in said
+    page = root.client.post(f"{URL}run/", {"name": OFTEN}, follow=True).content.decode()
+    assert "Started: Count log entries for reports" in page
     answer = root.post("jobs/run/", {"name": HOURLY})
     assert (answer.status_code, answer.json()["name"]) == (202, HOURLY)
-    told = [
+    entries = [
         (row.details["job"], row.actor_label, row.workspace_id)
         for row in AuditEntry.objects.across_workspaces()
         .filter(action="job.started")
         .order_by("pk")
     ]
-    assert told == [(OFTEN, superuser.email, None), (HOURLY, superuser.email, None)]
+    assert entries == [(OFTEN, superuser.email, None), (HOURLY, superuser.email, None)]
 
 
 def test_it_says_how_long_tasks_wait(
@@ -277,8 +277,8 @@ def test_it_says_how_long_tasks_wait(
 def test_only_jobs_run(root: Api, tenant: Tenant) -> None:
     """REL-1203: no other task, whoever asks."""
     for name in ("chat.tasks.title_conversation", "nothing", ""):
-        said = root.client.post(f"{URL}run/", {"name": name}, follow=True).content.decode()
-        assert "Job not found." in said
+        page = root.client.post(f"{URL}run/", {"name": name}, follow=True).content.decode()
+        assert "Job not found." in page
     assert root.post("jobs/run/", {"name": "chat.tasks.title_conversation"}).status_code == 404
     assert faults(root.post("jobs/run/", {})) == {"name": "required"}
     assert root.client.get(f"{URL}run/").status_code == 405
@@ -294,9 +294,9 @@ def test_a_queue_that_takes_nothing_is_told(root: Api, monkeypatch: pytest.Monke
         raise ConnectionError("redis://:password@db")
 
     monkeypatch.setattr(app, "send_task", refuse)
-    said = root.client.post(f"{URL}run/", {"name": OFTEN}, follow=True).content.decode()
-    assert "Redis does not answer" in said
-    assert ":password@" not in said
+    page = root.client.post(f"{URL}run/", {"name": OFTEN}, follow=True).content.decode()
+    assert "Redis does not answer" in page
+    assert ":password@" not in page
     answer = root.post("jobs/run/", {"name": OFTEN})
     assert answer.status_code == 409
     assert "Redis does not answer" in answer.json()["errors"][0]["detail"]

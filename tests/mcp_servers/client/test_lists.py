@@ -194,19 +194,19 @@ async def test_changes_of_lists_are_heard(
     everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch, transport: str, era: Protocol
 ) -> None:
     """MCP: list_changed for tools, prompts and resources, by itself or within a listening request."""
-    told: list[tuple[str, Any]] = []
+    listed: list[tuple[str, Any]] = []
     for name in ("tools_changed", "prompts_changed", "resources_changed"):
-        monkeypatch.setattr(hooks, name, lambda server, name=name: told.append((name, server)))
+        monkeypatch.setattr(hooks, name, lambda server, name=name: listed.append((name, server)))
     spec = everywhere.spec(transport, protocol=era)
     await text_of(send(spec, "echo", {"text": "warm"}))
     async with asyncio.timeout(PATIENCE):
         while (
-            len(set(told)) < 3
+            len(set(listed)) < 3
         ):  # the way for the server's own messages opens beside the first call
             for what in ("tools", "prompts", "resources"):
                 await send(spec, "change", {"what": what})
             await asyncio.sleep(0.1)
-    assert set(told) == {
+    assert set(listed) == {
         ("tools_changed", spec.server_id),
         ("prompts_changed", spec.server_id),
         ("resources_changed", spec.server_id),
@@ -217,9 +217,9 @@ async def test_watched_resources_are_heard_of(
     everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MCP 2026-07-28, Subscriptions: what is watched may change while the connection is open."""
-    told: list[tuple[Any, ...]] = []
+    listed: list[tuple[Any, ...]] = []
     first: list[Any] = []
-    monkeypatch.setattr(hooks, "resource_updated", lambda *facts: told.append(facts))
+    monkeypatch.setattr(hooks, "resource_updated", lambda *facts: listed.append(facts))
     monkeypatch.setattr(hooks, "tools_changed", first.append)
     spec = everywhere.spec("streamable_http", protocol=Protocol.MODERN, watched=("memo://note",))
     await text_of(send(spec, "echo", {"text": "warm"}))
@@ -230,9 +230,9 @@ async def test_watched_resources_are_heard_of(
     await send(spec, "change", {"what": "memo://note"})
     await send(spec, "change", {"what": "memo://other"})
     async with asyncio.timeout(PATIENCE):
-        while not told:
+        while not listed:
             await asyncio.sleep(0.02)
-    assert told == [(spec.workspace_id, spec.server_id, "memo://note")]
+    assert listed == [(spec.workspace_id, spec.server_id, "memo://note")]
 
 
 async def test_older_servers_are_subscribed_to(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,9 +272,9 @@ async def test_news_come_at_most_once_a_second_and_the_last_is_not_lost(
     """REL-34: fifty at once are two calls of the hook: one now, one a second later."""
     import mcp_types
 
-    told: list[float] = []
+    listed: list[float] = []
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(hooks, "tools_changed", lambda server: told.append(loop.time()))
+    monkeypatch.setattr(hooks, "tools_changed", lambda server: listed.append(loop.time()))
     spec = spec_for("http://127.0.0.1:1234/mcp")
 
     async def hear(times: int) -> None:
@@ -283,7 +283,7 @@ async def test_news_come_at_most_once_a_second_and_the_last_is_not_lost(
 
     async def told_times(wanted: int) -> None:
         async with asyncio.timeout(PATIENCE):
-            while len(told) < wanted:
+            while len(listed) < wanted:
                 await asyncio.sleep(0.02)
 
     began = loop.time()
@@ -291,5 +291,5 @@ async def test_news_come_at_most_once_a_second_and_the_last_is_not_lost(
     await told_times(2)
     await runtime.run(hear(1))
     await told_times(3)
-    assert len(told) == 3
-    assert all(at - began >= 0.9 * nth for nth, at in enumerate(told))
+    assert len(listed) == 3
+    assert all(at - began >= 0.9 * nth for nth, at in enumerate(listed))

@@ -413,13 +413,13 @@ async def test_credentials_that_are_refused_are_told_from_none(raw: Any) -> None
     in_address = replace(plain, secrets=HeldSecrets())
     assert in_address.secrets is not None
     in_address.secrets.add("key-of-the-address", workspace_id=plain.workspace_id)
-    told = []
+    listed = []
     for spec in (plain, keyed, in_address):
         with pytest.raises(AuthenticationRequired) as caught:
             await runtime.run(pool.list_tools(replace(spec, server_id=uuid4()), at_once=True))
-        told.append(caught.value.message)
-    assert "none is entered" in told[0]
-    assert told[1] == told[2] == "The server refused the credentials."
+        listed.append(caught.value.message)
+    assert "none is entered" in listed[0]
+    assert listed[1] == listed[2] == "The server refused the credentials."
 
 
 async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -584,8 +584,8 @@ async def test_a_list_changed_storm_is_one_message_a_second(
     """REL-34: one list per second at most."""
     from mcp_servers.client.connections.hooks import hooks
 
-    told: list[Any] = []
-    monkeypatch.setattr(hooks, "tools_changed", told.append)
+    listed: list[Any] = []
+    monkeypatch.setattr(hooks, "tools_changed", listed.append)
     spec = spec_for(counting.url)
 
     async def storm() -> None:
@@ -595,10 +595,10 @@ async def test_a_list_changed_storm_is_one_message_a_second(
     began = time.monotonic()
     await runtime.run(storm())
     async with asyncio.timeout(PATIENCE):
-        while not told:
+        while not listed:
             await asyncio.sleep(0.02)
-    assert len(told) <= 1 + (time.monotonic() - began)
-    assert set(told) == {spec.server_id}
+    assert len(listed) <= 1 + (time.monotonic() - began)
+    assert set(listed) == {spec.server_id}
 
 
 async def test_a_server_that_says_its_tools_changed_is_heard(
@@ -607,15 +607,15 @@ async def test_a_server_that_says_its_tools_changed_is_heard(
     """SEC-58: the notification of the session-based revisions reaches the hook."""
     from mcp_servers.client.connections.hooks import hooks
 
-    told: list[Any] = []
-    monkeypatch.setattr(hooks, "tools_changed", told.append)
+    listed: list[Any] = []
+    monkeypatch.setattr(hooks, "tools_changed", listed.append)
     spec = spec_for(counting.url, protocol=Protocol.LEGACY)
     await call(spec, "echo", {"text": "warm"})
     async with asyncio.timeout(PATIENCE):
-        while not told:  # the stream for the server's own messages opens beside the first call
+        while not listed:  # the stream for the server's own messages opens beside the first call
             await call(spec, "announce")
             await asyncio.sleep(0.02)
-    assert set(told) == {spec.server_id}
+    assert set(listed) == {spec.server_id}
 
 
 async def test_a_connection_that_closes_as_idle_costs_no_call(counting: CountingServer) -> None:

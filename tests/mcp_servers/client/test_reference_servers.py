@@ -155,16 +155,16 @@ async def test_a_watched_resource_of_server_everything(
     servers: Installed, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MCP 2025-11-25, Resources, Subscriptions."""
-    told: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(hooks, "resource_updated", lambda *facts: told.append(facts))
+    listed: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(hooks, "resource_updated", lambda *facts: listed.append(facts))
     with everything(servers, way, tmp_path / "home", watched=(ARCHITECTURE,)) as spec:
         await send(spec, "echo", {"message": "hi"})
         await asyncio.sleep(0.5)  # the subscription is taken beside the call
         await send(spec, "toggle-subscriber-updates")
         async with asyncio.timeout(PATIENCE):
-            while not told:
+            while not listed:
                 await asyncio.sleep(0.05)
-        assert told[0] == (spec.workspace_id, spec.server_id, ARCHITECTURE)
+        assert listed[0] == (spec.workspace_id, spec.server_id, ARCHITECTURE)
 
 
 async def test_a_restarted_server_is_found_again(servers: Installed, tmp_path: Path) -> None:

@@ -222,10 +222,10 @@ async def test_a_socket_that_never_stops_talking_is_read_at_a_pace(
     monkeypatch.setattr(bounds, "LINES_AT_ONCE", 200)
 
     async def talk(socket: WebSocket, body: dict[str, Any]) -> None:
-        said = {"level": "info", "data": "x"}
-        told = {"jsonrpc": "2.0", "method": "notifications/message", "params": said}
+        params = {"level": "info", "data": "x"}
+        notice = {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
         for _n in range(600):
-            await socket.send_text(json.dumps(told))
+            await socket.send_text(json.dumps(notice))
         result = {"content": [{"type": "text", "text": "done"}]}
         await socket.send_text(json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": result}))
 

@@ -221,8 +221,8 @@ async def test_thousands_of_tools_and_huge_schemas(serve: Any, watch: LoopWatch)
 
 async def test_a_flood_of_notifications(watch: LoopWatch) -> None:
     """REL-34, REL-43: thousands of them before an answer; the answer comes, and nothing piles up."""
-    told: list[Any] = []
-    hooks_before, hooks.tools_changed = hooks.tools_changed, told.append
+    listed: list[Any] = []
+    hooks_before, hooks.tools_changed = hooks.tools_changed, listed.append
 
     async def flood(server: SseServer, body: dict[str, Any], answer: Any) -> None:
         from tests.fakes.mcp_server import reply
@@ -240,7 +240,7 @@ async def test_a_flood_of_notifications(watch: LoopWatch) -> None:
         watch.worst_seconds = 0.0
         assert await text_of(send(spec, "echo")) == "done"
         assert not watch.was_held()
-        assert 1 <= len(told) <= 20
+        assert 1 <= len(listed) <= 20
     finally:
         hooks.tools_changed = hooks_before
         server.stop()

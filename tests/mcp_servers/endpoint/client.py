@@ -73,9 +73,9 @@ class McpClient:
     def result(self, method: str, params: dict[str, Any] | None = None) -> Any:
         answer = self.post(method, params)
         assert answer.status_code == 200, answer.content
-        told = answer.json()
-        assert "result" in told, told
-        return told["result"]
+        body = answer.json()
+        assert "result" in body, body
+        return body["result"]
 
     def names(self) -> list[str]:
         return [tool["name"] for tool in self.result("tools/list")["tools"]]

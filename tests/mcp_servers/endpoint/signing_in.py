@@ -42,9 +42,9 @@ def answer_of(location: str) -> dict[str, str]:
 
 def register(name: str = "Rake", *redirects: str, client: Client | None = None) -> Any:
     """A program makes itself known."""
-    told = {"client_name": name, "redirect_uris": list(redirects) or [REDIRECT]}
+    values = {"client_name": name, "redirect_uris": list(redirects) or [REDIRECT]}
     browser = client or Client()
-    return browser.post("/oauth/register", json.dumps(told), content_type="application/json")
+    return browser.post("/oauth/register", json.dumps(values), content_type="application/json")
 
 
 @dataclass
@@ -120,5 +120,5 @@ class SigningIn:
         """Tokens of a person who let the client in."""
         answer = self.exchange(self.code(**given))
         assert answer.status_code == 200, answer.content
-        told: Mapping[str, Any] = answer.json()
-        return told
+        body: Mapping[str, Any] = answer.json()
+        return body

@@ -41,7 +41,7 @@ class Asked(McpClient):
     """A client that can put forms to its person."""
 
     def send(self, name: str = TOOL, **params: Any) -> Any:
-        told = {
+        values = {
             "name": name,
             "arguments": {},
             **params,
@@ -55,7 +55,7 @@ class Asked(McpClient):
             Client()
             .post(
                 self.url,
-                json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": told}),
+                json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": values}),
                 content_type="application/json",
                 headers={
                     "Authorization": f"Bearer {self.token}",
@@ -88,9 +88,9 @@ def test_a_question_goes_to_the_client_and_its_answer_to_the_server(tenant: Tena
     assert question["params"]["message"].startswith("notes: ")
     assert "when" in question["params"]["requestedSchema"]["properties"]
     assert "checkpoint" not in asked["requestState"]
-    told = client.send(**client.answering(asked))["result"]
-    assert not told.get("isError"), told
-    assert "weeding" in told["content"][0]["text"]
+    answer = client.send(**client.answering(asked))["result"]
+    assert not answer.get("isError"), answer
+    assert "weeding" in answer["content"][0]["text"]
     log = AuditEntry.objects.for_workspace(tenant.workspace)
     steps = set(log.filter(call_id__isnull=False).values_list("action", flat=True))
     assert {"tool_call.requested", "input.requested", "input.answered"} <= steps
@@ -118,7 +118,7 @@ def test_a_state_is_of_one_person_client_tool_and_call(
     other_client = Asked(tenant, token_for(tenant), TODAYS)
     middle = len(state) // 2
     altered = state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]
-    told = [
+    listed = [
         other_person.send(**client.answering(asked)),
         other_client.send(**client.answering(asked)),
         client.send("notes__list_notes", **client.answering(asked)),
@@ -129,8 +129,8 @@ def test_a_state_is_of_one_person_client_tool_and_call(
     later = database_now() + asking.LIFE + timedelta(seconds=1)
     with monkeypatch.context() as patched:
         patched.setattr(asking, "database_now", lambda: later)
-        told.append(client.send(**client.answering(asked)))
-    assert [one["error"]["message"] for one in told] == [asking.UNFIT] * len(told)
+        listed.append(client.send(**client.answering(asked)))
+    assert [one["error"]["message"] for one in listed] == [asking.UNFIT] * len(listed)
     assert InputRequest.objects.for_workspace(tenant.workspace).get().status == "pending"
     assert "weeding" in str(client.send(**client.answering(asked)))
 

@@ -67,8 +67,8 @@ def test_a_client_lists_and_calls_the_tools_of_its_person(
         )
         assert begun["serverInfo"]["name"] == "trellis"
     assert "notes__list_notes" in client.names()
-    told = client.call("notes__list_notes")
-    assert not told["isError"], told
+    answer = client.call("notes__list_notes")
+    assert not answer["isError"], answer
     entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.finished")
     assert (entry.source, entry.actor_label) == ("gateway", tenant.member.email)
     assert entry.token_id is not None
@@ -81,9 +81,9 @@ def test_what_needs_approval_is_refused_with_its_reason(tenant: Tenant, notes: M
         one for one in client.result("tools/list")["tools"] if one["name"] == "notes__delete_note"
     ]
     assert "approves each call" in tool["description"]
-    told = client.call("notes__delete_note", name="old")
-    assert told["isError"]
-    assert "approves each call" in told["content"][0]["text"]
+    answer = client.call("notes__delete_note", name="old")
+    assert answer["isError"]
+    assert "approves each call" in answer["content"][0]["text"]
     refused = AuditEntry.objects.for_workspace(tenant.workspace).get(action="tool_call.refused")
     assert (refused.source, refused.refused_by) == ("gateway", "approval")
 
@@ -110,11 +110,11 @@ def test_call_rules_hold_for_clients(tenant: Tenant, notes: McpServer) -> None:
         ("list_notes", "“No list” blocks"),
         ("read_note", "“Four eyes” asks for a second person"),
     ):
-        told = client.call(f"notes__{name}", **({"name": "a"} if name == "read_note" else {}))
-        assert told["isError"]
-        assert words in told["content"][0]["text"]
-    told = client.call("notes__write_note", name="my SECRET", text="x")
-    assert "“No secrets” blocks" in told["content"][0]["text"]
+        answer = client.call(f"notes__{name}", **({"name": "a"} if name == "read_note" else {}))
+        assert answer["isError"]
+        assert words in answer["content"][0]["text"]
+    answer = client.call("notes__write_note", name="my SECRET", text="x")
+    assert "“No secrets” blocks" in answer["content"][0]["text"]
     assert not client.call("notes__write_note", name="plain", text="x")["isError"]
 
 
@@ -208,8 +208,8 @@ def test_nobody_is_told_of_anothers_server_or_workspace(two_workspaces: TwoTenan
     member, admin = (McpClient(ours, token_for(ours, role=role)) for role in ("member", "admin"))
     assert member.names() == ["Shared__echo"]
     assert admin.names() == ["Own__echo", "Shared__echo"]
-    told = member.post("tools/call", {"name": "B__echo", "arguments": {}}).json()
-    assert told["error"]["code"] == -32602
+    body = member.post("tools/call", {"name": "B__echo", "arguments": {}}).json()
+    assert body["error"]["code"] == -32602
 
 
 def test_many_tools_come_page_by_page(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,8 +279,8 @@ def test_a_question_that_nobody_can_answer_holds_nothing_up(
     tenant: Tenant, notes: McpServer
 ) -> None:
     """Ours: a server that asks back is told at once that nobody answers."""
-    told = McpClient(tenant, token_for(tenant)).call("notes__plan_garden_day")
-    assert "was not answered" in told["content"][0]["text"]
+    answer = McpClient(tenant, token_for(tenant)).call("notes__plan_garden_day")
+    assert "was not answered" in answer["content"][0]["text"]
 
 
 def test_a_workspace_lets_no_clients_in_unless_its_owner_says_so(tenant: Tenant) -> None:

@@ -89,10 +89,10 @@ def test_a_client_suggests_values(tenant: Tenant, notes: McpServer) -> None:
     prompt = {"type": "ref/prompt", "name": "notes__tidy_up"}
     template = {"type": "ref/resource", "uri": "trellis://notes/note://named/{name}"}
     tone = {"name": "tone", "value": "br"}
-    told = client.result("completion/complete", {"ref": prompt, "argument": tone})
-    assert told["completion"]["values"] == ["brief"]
-    told = client.result("completion/complete", {"ref": template, "argument": tone})
-    assert told["completion"]["values"] == ["brief"]
+    answer = client.result("completion/complete", {"ref": prompt, "argument": tone})
+    assert answer["completion"]["values"] == ["brief"]
+    answer = client.result("completion/complete", {"ref": template, "argument": tone})
+    assert answer["completion"]["values"] == ["brief"]
     for ref in ({**prompt, "name": "x"}, {**template, "uri": "trellis://x/note://named/{name}"}):
         assert fault(client, "completion/complete", ref=ref, argument=tone)["code"] == -32602
 
@@ -219,6 +219,8 @@ def test_links_in_a_prompt_lead_to_resources(
 
     monkeypatch.setattr(prompts, "get_prompt", given)
     client = McpClient(tenant, token_for(tenant))
-    told = [one["content"] for one in client.result("prompts/get", {"name": "S__ask"})["messages"]]
-    assert [one["uri"] for one in told[:2]] == ["trellis://s/note://all", links[1]]
-    assert told[2]["text"] == prompts.CUT_OFF
+    listed = [
+        one["content"] for one in client.result("prompts/get", {"name": "S__ask"})["messages"]
+    ]
+    assert [one["uri"] for one in listed[:2]] == ["trellis://s/note://all", links[1]]
+    assert listed[2]["text"] == prompts.CUT_OFF

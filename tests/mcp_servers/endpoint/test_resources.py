@@ -90,11 +90,11 @@ def test_what_is_offered_is_announced_and_nothing_else(
         "clientInfo": {"name": "test", "version": "1"},
     }
     client = McpClient(tenant, token_for(tenant), revision)
-    told = client.result(method, params if revision == BEFORE else None)["capabilities"]
-    offered = {name: about for name, about in told.items() if about is not None}
+    answer = client.result(method, params if revision == BEFORE else None)["capabilities"]
+    offered = {name: about for name, about in answer.items() if about is not None}
     assert set(offered) == {"tools", "resources", "prompts", "completions"}
     assert not any(about.get("listChanged") for about in offered.values())
-    assert not told["resources"].get("subscribe")
+    assert not answer["resources"].get("subscribe")
 
 
 @pytest.mark.parametrize(("revision", "code"), [(BEFORE, -32002), (TODAYS, -32602)])
@@ -104,8 +104,8 @@ def test_what_is_not_there_is_told_as_each_revision_has_it(
     """REL-1131."""
     client = McpClient(tenant, token_for(tenant), revision)
     for address in ("trellis://other/note://all", "note://all", "trellis://notes/", "x"):
-        told = client.post("resources/read", {"uri": address}).json()["error"]
-        assert (told["code"], told["data"]) == (code, {"uri": address})
+        answer = client.post("resources/read", {"uri": address}).json()["error"]
+        assert (answer["code"], answer["data"]) == (code, {"uri": address})
 
 
 def test_what_an_administrator_switched_off_is_not_read(tenant: Tenant, notes: McpServer) -> None:
@@ -115,8 +115,8 @@ def test_what_an_administrator_switched_off_is_not_read(tenant: Tenant, notes: M
     )
     client = McpClient(tenant, token_for(tenant))
     assert client.result("resources/list")["resources"] == []
-    told = client.post("resources/read", {"uri": ALL}).json()["error"]
-    assert "switched this resource off" in told["message"]
+    answer = client.post("resources/read", {"uri": ALL}).json()["error"]
+    assert "switched this resource off" in answer["message"]
     refused = AuditEntry.objects.for_workspace(tenant.workspace).get(action="resource_read.refused")
     assert (refused.rule, refused.refused_by) == ("resource.disabled", "disabled")
 
@@ -130,8 +130,8 @@ def test_what_a_switched_off_template_leads_to_is_not_read(
     client = McpClient(tenant, token_for(tenant))
 
     def words(uri: str) -> str:
-        told = client.post("resources/read", {"uri": f"trellis://notes/{uri}"}).json()
-        return str(told.get("error", {}).get("message", ""))
+        body = client.post("resources/read", {"uri": f"trellis://notes/{uri}"}).json()
+        return str(body.get("error", {}).get("message", ""))
 
     off = "switched this resource off"
     assert words("note://all") == ""
@@ -200,8 +200,8 @@ def test_nobody_reads_of_anothers_server_or_workspace(two_workspaces: TwoTenants
             f"trellis://{name}/x://{{a}}" for name in names
         ]
     for name in ("own", "unused", "b"):
-        told = member.post("resources/read", {"uri": f"trellis://{name}/x://1"}).json()
-        assert told["error"]["code"] == -32002, name
+        body = member.post("resources/read", {"uri": f"trellis://{name}/x://1"}).json()
+        assert body["error"]["code"] == -32002, name
 
 
 def test_addresses_are_those_of_one_server(tenant: Tenant) -> None:

@@ -152,10 +152,10 @@ def test_an_endpoint_says_where_people_sign_in(tenant: Tenant) -> None:
     assert bad.status_code == 401
     assert 'error="invalid_token"' in bad["WWW-Authenticate"]
     for path in (about.removeprefix(ORIGIN), about.removeprefix(ORIGIN)[:-1]):
-        told = Client().get(path).json()
-        assert told["resource"] == f"{ORIGIN}/w/{slug}/mcp/"
-        assert told["authorization_servers"] == [ORIGIN]
-        assert told["scopes_supported"] == ["mcp:read", "mcp:call"]
+        body = Client().get(path).json()
+        assert body["resource"] == f"{ORIGIN}/w/{slug}/mcp/"
+        assert body["authorization_servers"] == [ORIGIN]
+        assert body["scopes_supported"] == ["mcp:read", "mcp:call"]
     nowhere = Client().get("/.well-known/oauth-protected-resource/w/nowhere/mcp/")
     assert nowhere.status_code == 200
     server = Client().get("/.well-known/oauth-authorization-server").json()
@@ -231,8 +231,8 @@ def test_an_answer_is_of_the_page_that_was_shown(tenant: Tenant) -> None:
 def test_an_altered_address_gets_no_code(tenant: Tenant, redirect: str | None) -> None:
     """SEC-114: the page says so, and leads nowhere."""
     begun = SigningIn.begun(tenant)
-    told = register("Rake", REDIRECT, "https://app.example/cb").json()
-    page = begun.page(client_id=told["client_id"], redirect_uri=redirect)
+    body = register("Rake", REDIRECT, "https://app.example/cb").json()
+    page = begun.page(client_id=body["client_id"], redirect_uri=redirect)
     assert page.status_code == 400
     assert "Location" not in page
     assert "evil" not in page.content.decode()
@@ -463,14 +463,14 @@ def test_a_person_reads_how_many_tools_a_client_gets(tenant: Tenant, *, trusts: 
     every = McpClient(tenant, token_for(tenant)).result("tools/list")["tools"]
     reading = McpClient(tenant, token_for(tenant, "mcp:read")).names()
     asking = [one for one in every if ASKS in one["description"]]
-    told = f"Your tools here: {len(every)}. Just read: {len(reading)}. Ask you before they run: {len(asking)}."
+    words = f"Your tools here: {len(every)}. Just read: {len(reading)}. Ask you before they run: {len(asking)}."
     pages = [
         SigningIn.begun(tenant).page(),
         tenant.client("member").get(f"/w/{tenant.workspace.slug}/servers/clients/"),
     ]
     for page in pages:
         text = " ".join(page.content.decode().split())
-        assert told in text
+        assert words in text
         assert "Other clients cannot ask" in text
     assert bool(reading) is trusts
 

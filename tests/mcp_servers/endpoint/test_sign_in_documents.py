@@ -166,9 +166,9 @@ def test_where_no_document_can_be_read_clients_register(
     publisher.server.server_close()
     page = SigningIn(tenant, publisher.address).page()
     assert page.status_code == 422
-    told = page.content.decode()
-    assert "cannot reach 127.0.0.1" in told
-    assert "TRELLIS_MCP_CLIENT_DOCUMENTS=0" in told
+    html = page.content.decode()
+    assert "cannot reach 127.0.0.1" in html
+    assert "TRELLIS_MCP_CLIENT_DOCUMENTS=0" in html
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"mcp_client_documents": False})
     server = Client().get("/.well-known/oauth-authorization-server").json()
     assert server["client_id_metadata_document_supported"] is False

@@ -39,8 +39,8 @@ def _suspend(tenant: Tenant) -> None:
 
 def _change_password(tenant: Tenant) -> None:
     new = "another horse battery staple"
-    told = {"oldpassword": PASSWORD, "password1": new, "password2": new}
-    assert tenant.client("member").post("/accounts/password/change/", told).status_code == 302
+    values = {"oldpassword": PASSWORD, "password1": new, "password2": new}
+    assert tenant.client("member").post("/accounts/password/change/", values).status_code == 302
 
 
 def _sign_out_everywhere(tenant: Tenant) -> None:

@@ -44,9 +44,9 @@ def test_a_tool_that_is_not_offered_is_refused_with_its_reason(
     stored_tool(shared_server(tenant, "S"), "echo", **fields)
     client = McpClient(tenant, token_for(tenant))
     assert client.names() == []
-    told = client.call("S__echo", text="x")
-    assert told["isError"]
-    assert words in told["content"][0]["text"]
+    answer = client.call("S__echo", text="x")
+    assert answer["isError"]
+    assert words in answer["content"][0]["text"]
     assert refusals(tenant) == [("gateway", "echo", "S", refused_by, rule)]
 
 
@@ -55,8 +55,8 @@ def test_a_tool_of_a_server_that_is_not_for_clients_is_refused(tenant: Tenant) -
     server = shared_server(tenant, "S")
     stored_tool(server, "echo")
     McpServer.objects.for_workspace(tenant.workspace).update(is_used_everywhere=False)
-    told = McpClient(tenant, token_for(tenant)).call("S__echo", text="x")
-    assert "not offered this tool" in told["content"][0]["text"]
+    answer = McpClient(tenant, token_for(tenant)).call("S__echo", text="x")
+    assert "not offered this tool" in answer["content"][0]["text"]
     assert refusals(tenant) == [("gateway", "echo", "S", "disabled", "tool.not_offered")]
 
 
@@ -69,8 +69,8 @@ def test_of_anothers_server_nothing_is_told(tenant: Tenant) -> None:
     stored_tool(server, "echo")
     client = McpClient(tenant, token_for(tenant))
     for name in ("Own__echo", "never__was"):
-        told = client.post("tools/call", {"name": name, "arguments": {"text": "x"}}).json()
-        assert told["error"] == {"code": -32602, "message": f"Unknown tool: {name}"}
+        body = client.post("tools/call", {"name": name, "arguments": {"text": "x"}}).json()
+        assert body["error"] == {"code": -32602, "message": f"Unknown tool: {name}"}
     assert refusals(tenant) == [
         ("gateway", name, "", "not_found", "tool.not_found") for name in ("Own__echo", "never__was")
     ]
@@ -100,12 +100,12 @@ def test_a_client_cannot_fill_the_log(tenant: Tenant, monkeypatch: pytest.Monkey
     """SEC-563: beyond a number within ten minutes, it reads that, and nothing is entered. Others are not affected."""
     monkeypatch.setattr(unknown_names, "MOST_UNKNOWN", 2)
     client, other = (McpClient(tenant, token_for(tenant)) for _ in range(2))
-    told = [
+    listed = [
         client.post("tools/call", {"name": f"x__{number}"}).json()["error"]["message"]
         for number in range(4)
     ]
-    assert [one.startswith("Unknown tool") for one in told] == [True, True, False, False]
-    assert "Too many" in told[-1]
+    assert [one.startswith("Unknown tool") for one in listed] == [True, True, False, False]
+    assert "Too many" in listed[-1]
     assert len(refusals(tenant)) == 2
     assert other.post("tools/call", {"name": "x"}).json()["error"]["code"] == -32602
     assert len(refusals(tenant)) == 3

@@ -210,8 +210,8 @@ async def test_a_parked_call_keeps_that_it_was_not_sent(
     with pytest.raises(InputMissing):
         await call_tool(parked, caller=caller)
     await sync_to_async(abandon_call)(parked)
-    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
-    actions = told.order_by("id").values_list("action", flat=True)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
+    actions = entries.order_by("id").values_list("action", flat=True)
     assert await sync_to_async(lambda: list(actions))() == [
         "tool_call.requested",
         "input.requested",
@@ -287,8 +287,8 @@ async def test_a_call_that_waited_unsent_is_let_through_by_todays_rules(
         outcome = await while_it_waits(work, caller, settle)
         assert outcome.details["kind"] == "refused"
     assert protected.called_by("whoami") == []
-    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
-    entry = await told.aget(action="tool_call.refused")
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call_id)
+    entry = await entries.aget(action="tool_call.refused")
     assert entry.rule == rule
 
 

@@ -25,9 +25,9 @@ def run() -> dict[str, Any]:
         call_command("audit_selfcheck", "--json", stdout=out)
     except CommandError as error:
         code = error.returncode
-    told = dict(json.loads(out.getvalue()))
-    assert code == (0 if told["is_good"] else 1)
-    return told
+    output = dict(json.loads(out.getvalue()))
+    assert code == (0 if output["is_good"] else 1)
+    return output
 
 
 def test_a_sound_installation_passes_and_only_the_log_is_left() -> None:

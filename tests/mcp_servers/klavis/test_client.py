@@ -154,9 +154,9 @@ def test_every_failure_has_a_type(
     with pytest.raises(expected) as caught:
         ask(provider, lambda api: api.catalogue())
     assert type(caught.value) is expected
-    told = f"{caught.value} {caught.value.details} {caught.value.__cause__!r}"
-    assert "secret words" not in told
-    assert KEY not in told
+    text = f"{caught.value} {caught.value.details} {caught.value.__cause__!r}"
+    assert "secret words" not in text
+    assert KEY not in text
 
 
 def test_a_validation_error_names_its_fields(provider: FakeKlavis) -> None:

@@ -259,12 +259,12 @@ def test_the_gate_and_the_log_name_the_action(tenant: Tenant, meta: McpTool) -> 
         approver=tenant.actor("member"),
         expires_at=timezone.now() + timedelta(minutes=5),
     )
-    told = {
+    entries = {
         entry.action: entry.details.get("effective_action")
         for entry in AuditEntry.objects.for_workspace(tenant.workspace)
         if entry.tool_name == "execute_action"
     }
-    assert told == {
+    assert entries == {
         "approval.requested": "gmail / messages / send",
         "tool_call.refused": "gmail / other / send",
         "approval.granted": "gmail / messages / send",

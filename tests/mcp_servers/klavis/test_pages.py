@@ -50,8 +50,8 @@ def test_setting_the_account_up(tenant: Tenant, provider: FakeKlavis) -> None:
     kept = client.post(f"{HOME}save/", {**body, "api_key": ""}, follow=True).content.decode()
     assert "Klavis offers 3 services." in kept
     provider.key = "another"
-    told = client.post(f"{HOME}test/", follow=True).content.decode()
-    assert "refused the API key" in told
+    html = client.post(f"{HOME}test/", follow=True).content.decode()
+    assert "refused the API key" in html
     wrong = client.post(f"{HOME}save/", {**body, "base_url": "ftp://x/"})
     assert wrong.status_code == 422
     assert "not a plain" in wrong.content.decode()
@@ -78,14 +78,14 @@ def test_a_key_that_is_refused_does_not_replace_one_that_works(
     assert page.status_code == 422
     assert "the stored one stays" in page.content.decode()
     assert stored() == (KEY, "")
-    told = client.patch(
+    answer = client.patch(
         "/api/hosted-servers/account/",
         {"api_key": "mistyped"},
         content_type="application/json",
         headers={"X-Workspace": tenant.workspace.slug},
     )
-    assert told.status_code == 422
-    assert "api_key" in str(told.json())
+    assert answer.status_code == 422
+    assert "api_key" in str(answer.json())
     assert stored() == (KEY, "")
     provider.key = "the-new-one"
     assert client.post(f"{HOME}save/", {**body, "api_key": "the-new-one"}).status_code == 302

@@ -224,8 +224,10 @@ def _bridge(endpoint: _Endpoint) -> AbstractAsyncContextManager[tuple[Any, Any]]
 
 def _message(method: str, number: int | None = None, **params: Any) -> SessionMessage:
     kind = JSONRPCNotification if number is None else JSONRPCRequest
-    told = {"jsonrpc": "2.0", "method": method, "params": params}
-    return SessionMessage(kind.model_validate(told if number is None else {**told, "id": number}))
+    values = {"jsonrpc": "2.0", "method": method, "params": params}
+    return SessionMessage(
+        kind.model_validate(values if number is None else {**values, "id": number})
+    )
 
 
 async def test_a_full_house_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

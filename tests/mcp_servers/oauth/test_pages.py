@@ -224,13 +224,13 @@ def test_the_clients_document_tells_nothing_of_the_server(
 ) -> None:
     """The client's id is its own address; it lists where people come back to; unknown servers have none."""
     answer = Client().get(f"/oauth/mcp/{server.pk}/client.json")
-    told = answer.json()
-    assert told["redirect_uris"] == [
+    body = answer.json()
+    assert body["redirect_uris"] == [
         f"{origin}{callback_of(server)}" for origin in settings.TRELLIS.public_origins
     ]
-    assert told["token_endpoint_auth_method"] == "none"
-    assert told["application_type"] == "web"
-    assert set(told["grant_types"]) == {"authorization_code", "refresh_token"}
+    assert body["token_endpoint_auth_method"] == "none"
+    assert body["application_type"] == "web"
+    assert set(body["grant_types"]) == {"authorization_code", "refresh_token"}
     for secret in ("mail", server.url, "acme"):
         assert secret not in answer.content.decode()
     missing = Client().get("/oauth/mcp/00000000-0000-7000-8000-000000000000/client.json")

@@ -44,17 +44,17 @@ def test_of_two_processes_one_renews(
         for racer in racers:
             assert racer.stdout is not None
             assert racer.stdout.readline() == "ready\n"
-        told = [racer.communicate(timeout=1500)[0] for racer in _started(racers)]
+        listed = [racer.communicate(timeout=1500)[0] for racer in _started(racers)]
     finally:
         for racer in racers:
             racer.kill()
             racer.wait()
-    assert all(line.strip().isdigit() for line in told), told
+    assert all(line.strip().isdigit() for line in listed), listed
     issuer = protected.issuer
     assert len(issuer.token_requests("refresh_token")) == races
     assert issuer.accounts.reused == []
     assert OAuthGrant.objects.across_workspaces().get().generation == 2 + races
-    assert min(int(line) for line in told) > 1, "one of them ran alone"
+    assert min(int(line) for line in listed) > 1, "one of them ran alone"
 
 
 def _started(racers: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:

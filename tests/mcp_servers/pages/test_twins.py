@@ -52,8 +52,8 @@ def test_a_program_is_tried_before_it_is_added(tenant: Tenant) -> None:
     zoo_program()
     admin, path = tenant.client("admin"), "/w/acme/servers/try/?as=program"
     body = {"catalogue-name": "Zoo", "catalogue-program": "zoo", "catalogue-zoo-mode": "probe"}
-    told = admin.post(path, body).content.decode()
-    assert "Connected" in told, told
+    html = admin.post(path, body).content.decode()
+    assert "Connected" in html, html
     missing = admin.post(path, {**body, "catalogue-name": ""}).content.decode()
     assert "No connection" in missing
     assert "Name:" in missing

@@ -47,14 +47,14 @@ def test_whoever_manages_a_server_is_told_where_its_provider_has_moved_it(
 ) -> None:
     """REL-982: with what the catalogue says of it; a member could do nothing about it."""
     asana = http_server(tenant, "https://mcp.asana.com/sse/", transport="sse")
-    told = (
+    words = (
         "Asana no longer answers at this address. The new one is https://mcp.asana.com/v2/mcp, with"
         " the transport “Streamable HTTP”."
     )
     text = page.get(f"{BASE}{asana.pk}/").content.decode()
-    assert told in text
+    assert words in text
     assert "create an MCP app in its developer console" in text
-    assert told not in tenant.client("member").get(f"{BASE}{asana.pk}/").content.decode()
+    assert words not in tenant.client("member").get(f"{BASE}{asana.pk}/").content.decode()
     McpServer.objects.for_workspace(tenant.workspace).update(url="https://mcp.asana.com/v2/mcp")
     assert "no longer answers" not in page.get(f"{BASE}{asana.pk}/").content.decode()
 

@@ -95,8 +95,8 @@ def test_every_other_address_is_read_by_the_same_rule(
     """SEC-290: webhooks, alerts, streams of the log, model providers, and the hosted provider."""
     with pytest.raises(DomainError) as refused:
         enter(tenant, "http://example.com/x")
-    told = f"{refused.value.message} {getattr(refused.value, 'fields', '')}"
-    assert SETTING in told
+    text = f"{refused.value.message} {getattr(refused.value, 'fields', '')}"
+    assert SETTING in text
 
 
 def test_what_listens_on_an_allowed_network_may_be_entered(tenant: Tenant) -> None:

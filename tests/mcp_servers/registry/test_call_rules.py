@@ -292,10 +292,10 @@ def test_admins_make_change_switch_and_remove_rules(tenant: Tenant) -> None:
     switch_call_rule(rule=rule, is_enabled=False, actor=admin)
     delete_call_rule(rule=rule, actor=admin)
     entries = AuditEntry.objects.for_workspace(workspace).filter(action="config.changed")
-    told = [one.details for one in entries.order_by("pk")]
-    assert [one["verb"] for one in told[-4:]] == ["created", "changed", "changed", "deleted"]
-    assert told[-3]["after"] == {"tools": ["delete_*", "drop_*"]}
-    assert told[-2]["after"] == {"is_enabled": False}
+    listed = [one.details for one in entries.order_by("pk")]
+    assert [one["verb"] for one in listed[-4:]] == ["created", "changed", "changed", "deleted"]
+    assert listed[-3]["after"] == {"tools": ["delete_*", "drop_*"]}
+    assert listed[-2]["after"] == {"is_enabled": False}
     assert not CallRule.objects.for_workspace(workspace).exists()
 
 

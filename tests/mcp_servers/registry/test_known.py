@@ -228,8 +228,8 @@ def test_members_install_what_was_opened_to_them(
     assert "Installed" not in other.get(HOME).content.decode()
     assert other.post(f"{HOME}known/open/{server.pk}/uninstall/").status_code == 404
     assert member.post(f"{HOME}known/open/{server.pk}/uninstall/").status_code == 302
-    told = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
-    assert any("catalogue choice" in str(entry.details) for entry in told)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert any("catalogue choice" in str(entry.details) for entry in entries)
 
 
 def test_a_workspace_without_own_servers_opens_nothing(
@@ -268,8 +268,8 @@ def test_what_is_done_to_an_entry_keeps_the_list_as_it_is_filtered(
 def test_a_program_is_the_owners_word(tenant: Tenant, shelf: Path, superuser: User) -> None:
     """SEC-37: without an entry of the program catalogue there is nothing to install; the owner gets a filled-in form."""
     client = tenant.client("admin")
-    told = "has not put this program into the program catalogue"
-    assert told in client.get(HOME).content.decode()
+    text = "has not put this program into the program catalogue"
+    assert text in client.get(HOME).content.decode()
     assert install(client, "zoo").status_code == 409
     assert CatalogueChoice.objects.across_workspaces().count() == 0
     answer = client.post(f"{HOME}known/zoo/audience/", {"is_for_everybody": "on"})

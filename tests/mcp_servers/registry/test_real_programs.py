@@ -136,9 +136,9 @@ def test_a_program_that_ends_without_a_word_is_told(tenant: Tenant) -> None:
 
 def test_a_program_that_starts_slowly_is_told_where_it_gets_more_time(tenant: Tenant) -> None:
     """REL-1602: also what it said until then, in plain text."""
-    said = r"import sys, time; sys.stderr.write('\x1b[31mdownloading\x1b[0m\n'); sys.stderr.flush(); time.sleep(60)"
+    text = r"import sys, time; sys.stderr.write('\x1b[31mdownloading\x1b[0m\n'); sys.stderr.flush(); time.sleep(60)"
     server = added(
-        tenant, offered((interpreter(), "-c", said)), connection_config={"connect_seconds": 2.0}
+        tenant, offered((interpreter(), "-c", text)), connection_config={"connect_seconds": 2.0}
     )
     report = looked_at(tenant, server)
     assert report.message == "The server did not answer in time."

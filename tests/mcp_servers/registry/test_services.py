@@ -321,13 +321,13 @@ def test_that_the_query_of_an_address_is_not_told(tenant: Tenant, query: str) ->
     server = change(tenant, server, url=f"https://example.org/other?{query}")
     services.delete_server(server=server, actor=tenant.actor())
     entries = AuditEntry.objects.for_workspace(tenant.workspace).order_by("pk")
-    told = [
+    listed = [
         (one.details["before"].get("url"), one.details["after"].get("url"))
         for one in entries.filter(action="config.changed")
         if "url" in one.details["before"] or "url" in one.details["after"]
     ]
     base = "https://example.org/mcp?(set)"
-    assert told == [
+    assert listed == [
         (None, base),
         (base, "https://example.org/mcp?(changed)"),
         (base, "https://example.org/other?(set)"),
@@ -364,13 +364,13 @@ def test_that_the_tools_of_ones_own_server_are_told_to_its_owner_only(
     """Its id and its comings and goings are nobody else's business."""
     tenant.workspace.allows_personal_servers = True
     tenant.workspace.save()
-    told: list[Announcement] = []
+    listed: list[Announcement] = []
     monkeypatch.setattr(
-        server_notices, "announce", lambda workspace, announcement: told.append(announcement)
+        server_notices, "announce", lambda workspace, announcement: listed.append(announcement)
     )
     actor = tenant.actor("member")
     draft = ServerDraft(name="mine", transport=transports.STREAMABLE_HTTP, url=counting.url)
     server = services.add_personal_server(workspace=tenant.workspace, draft=draft, actor=actor)
     assert services.test_connection(server=server, actor=actor).ok
-    assert {one.kind for one in told} == {"server.changed", "tools.changed"}
-    assert {one.user_id for one in told} == {str(tenant.member.pk)}
+    assert {one.kind for one in listed} == {"server.changed", "tools.changed"}
+    assert {one.user_id for one in listed} == {str(tenant.member.pk)}

@@ -151,13 +151,13 @@ def test_options_tell_what_an_address_takes(tenant: Tenant) -> None:
 
 def test_a_token_learns_whose_it_is(tenant: Tenant) -> None:
     """REL-1564: its person, workspace, role, scopes and end, whatever its scope is."""
-    told = call(token_of(tenant, "servers:read"), "GET", "/api/me/").json()
-    assert told["person"]["email"] == tenant.member.email
-    assert (told["workspace"]["slug"], told["workspace"]["role"]) == (
+    body = call(token_of(tenant, "servers:read"), "GET", "/api/me/").json()
+    assert body["person"]["email"] == tenant.member.email
+    assert (body["workspace"]["slug"], body["workspace"]["role"]) == (
         tenant.workspace.slug,
         "member",
     )
-    assert (told["token"]["name"], told["token"]["scopes"]) == ("script", ["servers:read"])
+    assert (body["token"]["name"], body["token"]["scopes"]) == ("script", ["servers:read"])
     assert tenant.client("admin").get("/api/me/").json()["token"] is None
     assert Client().get("/api/me/").status_code == 401
 

@@ -180,8 +180,8 @@ def at_once(first: Callable[[], None], second: Callable[[], None]) -> BaseExcept
         asked: list[Future[None]] = [
             threads.submit(after_the_other, make) for make in (first, second)
         ]
-        told = [one.exception(PATIENCE) for one in asked]
-    late = [one for one in told if one is not None]
+        listed = [one.exception(PATIENCE) for one in asked]
+    late = [one for one in listed if one is not None]
     assert len(late) == 1
     assert isinstance(late[0], DomainError)
     return late[0]

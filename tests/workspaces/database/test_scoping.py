@@ -45,12 +45,12 @@ def test_rows_of_others_look_missing(two_workspaces: TwoTenants) -> None:
     a, b = two_workspaces.a, two_workspaces.b
     foreign = Membership.unscoped.get(user=b.member)
     door = Membership.objects.for_workspace(a.workspace)
-    told = []
+    listed = []
     for pk in (foreign.pk, uuid7(), "nonsense", None, 7):
         with pytest.raises(NotFound) as caught:
             door.fetch(pk)
-        told.append((caught.value.status, caught.value.message))
-    assert len(set(told)) == 1
+        listed.append((caught.value.status, caught.value.message))
+    assert len(set(listed)) == 1
     assert door.count() == 4
 
 

@@ -138,17 +138,17 @@ async def test_a_connection_that_breaks_off_is_told() -> None:
 
 async def test_closing_reaches_the_server() -> None:
     """REL-1454: what was written before arrives, and the connection ends, also while the server says nothing."""
-    told: list[bytes] = []
+    listed: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        told.append(await reader.read())
+        listed.append(await reader.read())
 
     async with served(serve) as (stream, is_gone):
         await stream.write(b"goodbye", PATIENCE)
         await stream.aclose()
         async with asyncio.timeout(PATIENCE):
             await is_gone.wait()
-    assert told == [b"goodbye"]
+    assert listed == [b"goodbye"]
 
 
 async def test_nobody_there_is_told_as_what_it_is() -> None:

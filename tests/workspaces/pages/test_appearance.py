@@ -49,8 +49,8 @@ def test_a_menu_leads_back_to_its_page_and_to_no_other_site(tenant: Tenant) -> N
     ):
         answer = client.post(PAGE, {"theme": "light", "next": foreign})
         assert answer.headers["Location"] == PAGE, foreign
-    told = client.post(f"{PAGE}?format=json", {"theme": "dark"})
-    assert told.json() == {"theme": "dark"}
+    response = client.post(f"{PAGE}?format=json", {"theme": "dark"})
+    assert response.json() == {"theme": "dark"}
 
 
 def test_an_unknown_theme_is_told_at_its_field(tenant: Tenant) -> None:

@@ -96,10 +96,10 @@ def test_an_unknown_choice_is_told_at_its_field(tenant: Tenant, field: str, valu
 def test_programs_read_and_change_the_choice(tenant: Tenant) -> None:
     """REL-852: what is left out stays, "" goes back to the browser's, and a time zone may be in any letters."""
     client = tenant.client("member")
-    told = profile(client, tenant, **{**CHOICE, "time_zone": "asia/tokyo"}).json()
-    assert {name: told[name] for name in CHOICE} == CHOICE
-    told = profile(client, tenant, clock="").json()
-    assert {name: told[name] for name in CHOICE} == {**CHOICE, "clock": ""}
+    body = profile(client, tenant, **{**CHOICE, "time_zone": "asia/tokyo"}).json()
+    assert {name: body[name] for name in CHOICE} == CHOICE
+    body = profile(client, tenant, clock="").json()
+    assert {name: body[name] for name in CHOICE} == {**CHOICE, "clock": ""}
     tenant.owner.refresh_from_db()
     assert Formats.of(tenant.owner).chosen == {}
 

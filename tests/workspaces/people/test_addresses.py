@@ -88,8 +88,8 @@ WAYS = [by_factory, by_command, in_the_admin, in_the_admin_under_another_address
 def test_every_account_has_a_proper_row(make: Callable[[], User]) -> None:
     """SEC-280: one primary row; it is confirmed only if a mail was answered."""
     rows = EmailAddress.objects.filter(user=make())
-    told = [(row.email, row.primary, row.verified) for row in rows]
-    assert told == [("ada@example.org", True, make is by_factory)]
+    listed = [(row.email, row.primary, row.verified) for row in rows]
+    assert listed == [("ada@example.org", True, make is by_factory)]
 
 
 @pytest.mark.parametrize("make", WAYS)
@@ -126,13 +126,13 @@ def test_taken_and_free_addresses_look_alike(make: Callable[[], User], is_confir
     other = User.objects.create_user("taken@example.org", PASSWORD, is_confirmed=is_confirmed)
     person = make()
     client = browser(person)
-    told = []
+    listed = []
     for email in ("free@example.org", "taken@example.org"):
         page = client.post(PAGE, {"email": email, "action_add": ""}, follow=True)
         text = re.sub(r'value="[A-Za-z0-9]{64}"|nonce="[^"]*"', "", page.content.decode())
-        told.append((page.status_code, text.replace(email, "it")))
+        listed.append((page.status_code, text.replace(email, "it")))
         client.post(PAGE, {"email": email, "action_primary": ""})
-    assert told[0] == told[1]
+    assert listed[0] == listed[1]
     assert [one.to for one in mail.outbox] == [["free@example.org"], ["taken@example.org"]]
     assert mail.outbox[0].subject == mail.outbox[1].subject
     answer_the_mail("taken@example.org", browser())

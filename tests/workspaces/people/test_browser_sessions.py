@@ -292,8 +292,8 @@ def test_signing_out_everywhere_else_ends_sessions_of_other_workspaces(
     elsewhere, others = a.client("member"), enter(b, "member")
     assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 200
     here = enter(a, "member")
-    told = here.post("/account/sessions/", follow=True).content.decode()
-    assert "Signed out of 1 other browser." in told
+    page = here.post("/account/sessions/", follow=True).content.decode()
+    assert "Signed out of 1 other browser." in page
     assert elsewhere.get(f"/w/{b.workspace.slug}/").status_code == 302
     for client, tenant in ((here, a), (others, b)):
         assert client.get(f"/w/{tenant.workspace.slug}/").status_code == 200
@@ -311,8 +311,8 @@ def test_signing_out_everywhere_else_ends_sessions_that_were_used_in_no_workspac
         for client in (here, elsewhere):
             client.force_login(person)
             assert client.get(path).status_code == 200
-        told = here.post("/account/sessions/", follow=True).content.decode()
-        assert "Signed out everywhere else." in told
+        page = here.post("/account/sessions/", follow=True).content.decode()
+        assert "Signed out everywhere else." in page
         assert elsewhere.get(path).status_code == 302
         assert here.get(path).status_code == 200
         person.refresh_from_db()
@@ -332,8 +332,8 @@ def test_who_is_in_no_workspace_can_sign_out_everywhere_else() -> None:
     page = here.get("/account/sessions/")
     assert "You are in no workspace, so no browser is listed here." in page.content.decode()
     assert here.post("/account/sessions/", {"session": str(person.pk)}).status_code == 404
-    told = here.post("/account/sessions/", follow=True).content.decode()
-    assert "Signed out everywhere else." in told
+    html = here.post("/account/sessions/", follow=True).content.decode()
+    assert "Signed out everywhere else." in html
     statuses = [one.get("/account/sessions/").status_code for one in (here, elsewhere)]
     assert statuses == [200, 302]
 

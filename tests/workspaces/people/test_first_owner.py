@@ -40,8 +40,8 @@ def test_the_link_makes_an_owner_and_a_workspace_and_signs_in(client: Client) ->
     )
     assert Membership.unscoped.get().role == "owner"
     assert "First steps" in client.get("/w/garden-club/admin/", follow=True).content.decode()
-    told = AuditEntry.objects.across_workspaces().filter(action="config.changed")
-    assert {entry.details["kind"] for entry in told} >= {"user", "workspace"}
+    entries = AuditEntry.objects.across_workspaces().filter(action="config.changed")
+    assert {entry.details["kind"] for entry in entries} >= {"user", "workspace"}
 
 
 def test_it_opens_no_second_time(client: Client) -> None:

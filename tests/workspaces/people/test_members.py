@@ -98,11 +98,11 @@ def test_a_page_says_what_a_person_may_use_and_why(tenant: Tenant) -> None:
 def test_a_page_leads_to_all_that_somebody_may_use(tenant: Tenant) -> None:
     """REL-814: where only the first ones of a kind are shown, it says so; every row is on exactly one page."""
     client = tenant.client("admin")
-    told = "Buds: the first 20 are shown."
-    assert told not in client.get(page(tenant, "member")).content.decode()
+    text = "Buds: the first 20 are shown."
+    assert text not in client.get(page(tenant, "member")).content.decode()
     many_buds(tenant, 230, is_archived=False)
     shown = client.get(page(tenant, "member")).content.decode()
-    assert told in shown
+    assert text in shown
     where = page(tenant, "member", "access")
     assert f"{where}?kind=bud" in shown
     found: list[AccessItem] = []
@@ -213,8 +213,8 @@ def test_a_person_is_told_of_another_role_and_of_the_right_to_audit(tenant: Tena
             ),
         ),
     ]
-    told = [(call.args[1].kind, call.args[1].user_id) for call in nudged.call_args_list]
-    assert told == [("membership.changed", str(tenant.admin.pk))] * 2
+    listed = [(call.args[1].kind, call.args[1].user_id) for call in nudged.call_args_list]
+    assert listed == [("membership.changed", str(tenant.admin.pk))] * 2
 
 
 @pytest.mark.parametrize("who", ["member", "admin"])
@@ -223,8 +223,8 @@ def test_a_member_leaves_by_themselves(tenant: Tenant, who: str) -> None:
     client, workspace = tenant.client(who), tenant.workspace
     address = f"/w/{workspace.slug}/leave/"
     assert f'action="{address}"' in client.get("/account/").content.decode()
-    told = client.post(address, follow=True).content.decode()
-    assert f"You have left {workspace.name}." in told
+    html = client.post(address, follow=True).content.decode()
+    assert f"You have left {workspace.name}." in html
     assert client.get(f"/w/{workspace.slug}/").status_code == 404
     assert not Membership.objects.for_workspace(workspace).filter(user=tenant.people[who]).exists()
     left = f"{tenant.people[who].email} has left {workspace.name}"
@@ -236,8 +236,8 @@ def test_a_member_leaves_by_themselves(tenant: Tenant, who: str) -> None:
 def test_the_last_owner_does_not_leave(tenant: Tenant) -> None:
     """REL-1729: and reads what to do first. The platform's owner is no member, and has nothing to leave."""
     client, address = tenant.client("owner"), f"/w/{tenant.workspace.slug}/leave/"
-    told = client.post(address, follow=True).content.decode()
-    assert "A workspace needs an owner. Make someone else an owner first." in told
+    html = client.post(address, follow=True).content.decode()
+    assert "A workspace needs an owner. Make someone else an owner first." in html
     assert of(tenant, "owner").role == "owner"
     of(tenant, "member").delete()
     type(tenant.member).objects.filter(pk=tenant.member.pk).update(is_superuser=True)

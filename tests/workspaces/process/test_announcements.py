@@ -38,8 +38,8 @@ async def test_a_process_that_serves_nobody_keeps_its_connection_to_redis() -> N
     # Others may connect meanwhile, but not so often.
     assert await asyncio.to_thread(_connections) - before < 10
     async with asyncio.timeout(PATIENCE):
-        told = [(await layer.receive(channel))["number"] for _ in range(21)]
-    assert told == list(range(21))
+        listed = [(await layer.receive(channel))["number"] for _ in range(21)]
+    assert listed == list(range(21))
     await layer.group_discard(group, channel)
 
 
