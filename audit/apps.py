@@ -31,8 +31,8 @@ class AuditConfig(AppConfig):
         )
         from audit.retention.periods import register_kept
         from workspaces.audited_tables import audit_table
-        from workspaces.bell import tell_with
         from workspaces.database.postgresql.policies import also_allow, keep_for_platform
+        from workspaces.delivery.bell import tell_with
 
         audit_table(
             AuditPolicy,

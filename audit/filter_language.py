@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 LONGEST: Final = 2_000
 LONGEST_VALUE: Final = 256

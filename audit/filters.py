@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 from audit import filter_language as language
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
-from workspaces.text_values import read_moment, read_whole_number, unknown_filters
+from workspaces.words.text_values import read_moment, read_whole_number, unknown_filters
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {
     "1h": (gettext_noop("Last hour"), timedelta(hours=1)),

@@ -27,9 +27,9 @@ from audit.streams.services import streams_of
 from audit.streams.views import row_of
 from audit.views.header import header_of
 from audit.views.parts import call_url, described, found_by, shown_strip, workspace_of
-from workspaces.formats import whole
-from workspaces.outbox import state_of
+from workspaces.delivery.outbox import state_of
 from workspaces.roles import Permission, require
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -271,8 +271,8 @@ async def _written(cluster: Cluster, seats: Sequence[Seat], *, seconds: float) -
 
 async def _tell_all(ground: Ground, pages: Sequence[Page]) -> list[float]:
     """Rename every page's conversation from this process; milliseconds until each page knows."""
-    from workspaces.announcements import serve_from
     from workspaces.database import in_database
+    from workspaces.delivery.announcements import serve_from
 
     serve_from(asyncio.get_running_loop())
     delays = []

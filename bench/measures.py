@@ -26,8 +26,8 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import call_tool
 from mcp_servers.models import McpTool
-from workspaces.announcements import serve_from
 from workspaces.database import in_database
+from workspaces.delivery.announcements import serve_from
 
 ROUNDS = 30
 CALLS = 192

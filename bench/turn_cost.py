@@ -84,7 +84,7 @@ async def turns(ground: Ground, count: int = 40) -> list[Row]:
     from mcp import Client
     from openai import AsyncOpenAI
 
-    from workspaces.announcements import serve_from
+    from workspaces.delivery.announcements import serve_from
 
     # As in a serving process: else each announcement goes to Redis over a connection of its own.
     serve_from(asyncio.get_running_loop())

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 from chat.values import Rating, Remember, Resolution, WhenBusy, Wish
 from mcp_servers.client.inputs import InputAction
 from workspaces.errors import InvalidInput
-from workspaces.texts import gettext_lazy as _
+from workspaces.words.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -17,7 +17,7 @@ from channels.layers import InMemoryChannelLayer, get_channel_layer
 from uuid_utils.compat import uuid7
 
 from chat.events import ConversationEvent, RowEvent, encode
-from workspaces.announcements import send_to_group
+from workspaces.delivery.announcements import send_to_group
 
 PROCESS_ID = str(uuid7())
 """Tells a process its own messages from those of others on the channel layer."""
@@ -109,7 +109,7 @@ def has_other_processes() -> bool:
 
 
 class _Shared(Protocol):
-    """A layer of many processes (`workspaces.channel_layer`)."""
+    """A layer of many processes (`workspaces.delivery.channel_layer`)."""
 
     async def joined_elsewhere(self, groups: Collection[str]) -> set[str]: ...
 

@@ -51,9 +51,9 @@ from chat.wire import (
     turn_json,
 )
 from mcp_servers.models import InputRequest
-from workspaces.announcements import Announcement, announce
 from workspaces.database.prepared import PreparedRows
 from workspaces.database.prepared_writes import update_if_there
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import NotFound
 
 _Row = TypeVar("_Row")

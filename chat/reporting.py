@@ -30,8 +30,8 @@ from chat.providers.spending_months import month_of_workspace, most_spending
 from chat.providers.spending_refusals import RULES
 from chat.providers.spending_words import begin_in_words
 from chat.values import ToolCallStatus
+from workspaces.delivery.outbox import state_of
 from workspaces.models import Workspace
-from workspaces.outbox import state_of
 
 _MOST_SPENDERS: Final = 5
 

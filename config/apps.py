@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate, pre_migrate
 class AdminConfig(SimpleAdminConfig):
     """The admin with our site. The routes look for its pages, and commands need none."""
 
-    default_site = "config.admin_site.TrellisAdminSite"
+    default_site = "config.admin.admin_site.TrellisAdminSite"
 
 
 class ConfigConfig(AppConfig):
@@ -22,7 +22,7 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         """Offer the gauges of what the installation is wired to, and watch the tables of configuration."""
         from audit import outside_writes
-        from config import metrics
+        from config.telemetry import metrics
         from workspaces.database.postgresql import policies
 
         metrics.register()

@@ -1,4 +1,4 @@
-"""HTTP and WebSocket, assembled from the apps. Every connection passes the doors of ``config.edge`` first."""
+"""HTTP and WebSocket, assembled from the apps. Every connection passes the doors of ``config.serving.edge`` first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import time
 from typing import Any, cast
 
-from config.handler import get_application
+from config.serving.handler import get_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 _http = get_application()  # loads the apps, which the imports below need
@@ -26,7 +26,8 @@ from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker
 from config import urls as _urls  # noqa: E402, F401 - no first request, and no transaction, waits for the pages
-from config.daphne_limits import (  # noqa: E402
+from config.lifecycle import Lifecycle, StopHook  # noqa: E402
+from config.serving.daphne_limits import (  # noqa: E402
     end_all_of_daphne,
     keep_ports_of_daphne,
     let_daphne_say_why,
@@ -36,16 +37,15 @@ from config.daphne_limits import (  # noqa: E402
     silence_daphne,
     stop_listening,
 )
-from config.edge import (  # noqa: E402
+from config.serving.edge import (  # noqa: E402
     BodyLimit,
     CleanHeaders,
     OriginGuard,
     TrustedProxies,
 )
-from config.lifecycle import Lifecycle, StopHook  # noqa: E402
-from config.log_writing import write_beside  # noqa: E402
-from config.requests_under_way import RequestsUnderWay  # noqa: E402
-from config.tracing import configure_tracing  # noqa: E402
+from config.serving.requests_under_way import RequestsUnderWay  # noqa: E402
+from config.telemetry.log_writing import write_beside  # noqa: E402
+from config.telemetry.tracing import configure_tracing  # noqa: E402
 from mcp_servers.client import sdk  # noqa: E402
 from mcp_servers.client.connections import runtime  # noqa: E402
 from workspaces.process import garbage  # noqa: E402

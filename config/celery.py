@@ -15,10 +15,10 @@ from celery.signals import (
     worker_process_shutdown,
 )
 
-from config import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
-from config import celery_runs as _celery_runs  # noqa: F401 - notes when jobs ran
-from config import task_modules
-from config.log_writing import write_beside
+from config.telemetry.log_writing import write_beside
+from config.workers import celery_context as _celery_context  # noqa: F401 - carries ids into tasks
+from config.workers import celery_runs as _celery_runs  # noqa: F401 - notes when jobs ran
+from config.workers import task_modules
 from workspaces.process.schedules import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -70,7 +70,7 @@ def _take_part(**_kwargs: object) -> None:
     """A worker's process runs turns that others have left, like every other process."""
     from audit.sealing import sealing_thread
     from chat import restore_confirmation
-    from config.tracing import configure_tracing
+    from config.telemetry.tracing import configure_tracing
     from workspaces.process import garbage
 
     configure_tracing()

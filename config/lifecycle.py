@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from config.log_writing import write_the_rest
-from workspaces import announcements
+from config.telemetry.log_writing import write_the_rest
+from workspaces.delivery import announcements
 from workspaces.process import shutdown
 
 logger = logging.getLogger(__name__)

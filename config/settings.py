@@ -11,7 +11,7 @@ from django.urls import reverse_lazy
 
 from config.env import ROOT, read_environment
 from config.keys import DATABASE_NAME
-from config.logs import configure_logging
+from config.telemetry.logs import configure_logging
 
 BASE_DIR = ROOT
 TRELLIS = read_environment()
@@ -68,28 +68,28 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.middleware.ProbeMiddleware",
-    "config.middleware.StreamMiddleware",
+    "config.serving.middleware.ProbeMiddleware",
+    "config.serving.middleware.StreamMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "config.middleware.ContentSecurityPolicyMiddleware",
-    "config.middleware.ResponseHeadersMiddleware",
-    "config.static.StaticFilesMiddleware",
-    "config.middleware.CompressionMiddleware",
-    "config.tracing.TracingMiddleware",
-    "config.middleware.RequestLogMiddleware",
-    "config.metrics.RequestMetricsMiddleware",
+    "config.serving.middleware.ContentSecurityPolicyMiddleware",
+    "config.serving.middleware.ResponseHeadersMiddleware",
+    "config.serving.static.StaticFilesMiddleware",
+    "config.serving.middleware.CompressionMiddleware",
+    "config.telemetry.tracing.TracingMiddleware",
+    "config.serving.middleware.RequestLogMiddleware",
+    "config.telemetry.metrics.RequestMetricsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     # With one language there is nothing to choose, and answers must not vary by what browsers prefer.
     *(["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []),
-    "config.middleware.SlashMiddleware",
+    "config.serving.middleware.SlashMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "workspaces.middleware.WorkspaceMiddleware",
-    "config.middleware.LostFormMiddleware",
-    "config.middleware.DomainErrorMiddleware",
+    "config.serving.middleware.LostFormMiddleware",
+    "config.serving.middleware.DomainErrorMiddleware",
 ]
 
 TEMPLATES = [
@@ -198,7 +198,7 @@ else:
     }
     CHANNEL_LAYERS = {
         "default": {
-            "BACKEND": "workspaces.channel_layer.ChannelLayer",
+            "BACKEND": "workspaces.delivery.channel_layer.ChannelLayer",
             "CONFIG": {"hosts": [TRELLIS.redis_url], "prefix": "trellis"},
         }
     }
@@ -211,7 +211,7 @@ else:
     }
 
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_BEAT_SCHEDULER = "config.scheduler:JobScheduler"
+CELERY_BEAT_SCHEDULER = "config.workers.scheduler:JobScheduler"
 # Celery would close the pool of connections around each task, and with it those of turns that run beside.
 CELERY_DB_REUSE_MAX = 1_000_000_000
 CELERY_TASK_ACKS_LATE = True
@@ -292,7 +292,7 @@ CSRF_COOKIE_SECURE = TRELLIS.is_https
 CSRF_COOKIE_HTTPONLY = True  # pages carry the token; no script needs to read the cookie
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_TRUSTED_ORIGINS = list(TRELLIS.public_origins)
-CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "config.serving.errors.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 # Not no-referrer: browsers then send "Origin: null" with forms, which CSRF protection must refuse.
 SECURE_REFERRER_POLICY = "same-origin"
@@ -367,7 +367,7 @@ STORAGES = {
         "BACKEND": TRELLIS.audit_report_storage,
         "OPTIONS": TRELLIS.audit_report_storage_options,
     },
-    "staticfiles": {"BACKEND": "config.static.StaticFilesStorage"},
+    "staticfiles": {"BACKEND": "config.serving.static.StaticFilesStorage"},
 }
 DJANGO_VITE = {
     "default": {
@@ -385,7 +385,7 @@ if TRELLIS.email_host is None:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = TRELLIS.data_dir / "mail"
 else:
-    EMAIL_BACKEND = "workspaces.smtp.EmailBackend"
+    EMAIL_BACKEND = "workspaces.delivery.smtp.EmailBackend"
     EMAIL_HOST = TRELLIS.email_host
     EMAIL_PORT = TRELLIS.email_port
     EMAIL_HOST_USER = TRELLIS.email_user
@@ -399,18 +399,18 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "config.schema.ApiSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.rest.schema.ApiSchema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
     "URL_FORMAT_OVERRIDE": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
-    "NUM_PROXIES": 0,  # config.edge has read the proxies' headers already, and removed them
+    "NUM_PROXIES": 0,  # config.serving.edge has read the proxies' headers already, and removed them
 }
 _ERROR_CODES = ("400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "429", "500")
 DRF_STANDARDIZED_ERRORS = {
-    "EXCEPTION_HANDLER_CLASS": "config.api.ApiExceptionHandler",
-    "EXCEPTION_FORMATTER_CLASS": "config.api.ApiErrors",
+    "EXCEPTION_HANDLER_CLASS": "config.rest.api.ApiExceptionHandler",
+    "EXCEPTION_FORMATTER_CLASS": "config.rest.api.ApiErrors",
     "ALLOWED_ERROR_STATUS_CODES": _ERROR_CODES,
-    "ERROR_SCHEMAS": dict.fromkeys(_ERROR_CODES, "config.schema.ErrorSerializer"),
+    "ERROR_SCHEMAS": dict.fromkeys(_ERROR_CODES, "config.rest.schema.ErrorSerializer"),
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Trellis API",
@@ -430,7 +430,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.schema.finish",
+        "config.rest.schema.finish",
     ],
     "ENUM_NAME_OVERRIDES": {
         "TurnStatusEnum": "chat.api.shapes.TURN_STATUSES",

@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
 
-from config import errors, health, installing, metrics
-from config.platform_state import (
+from config import health
+from config.platform.platform_state import (
     confirm_restore,
     platform_jobs,
     platform_state,
@@ -15,6 +15,8 @@ from config.platform_state import (
     platform_versions,
     run_job,
 )
+from config.serving import errors, installing
+from config.telemetry import metrics
 from workspaces.pages.accounts import AddressView, InvitedSignupView
 
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
@@ -35,7 +37,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("manifest.webmanifest", installing.manifest, name="manifest"),
     path("worker.js", installing.worker, name="worker"),
     path("offline/", installing.offline, name="offline"),
-    path("api/", include("config.api")),
+    path("api/", include("config.rest.api")),
     path("platform/state/", include(_STATE)),
     path("admin/", admin.site.urls),
     # Before allauth's own.

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workspaces.texts import gettext
-from workspaces.texts import gettext_lazy as _
+from workspaces.words.texts import gettext
+from workspaces.words.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
-    from workspaces.texts import Text
+    from workspaces.words.texts import Text
 
 
 class DomainError(Exception):

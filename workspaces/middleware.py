@@ -30,10 +30,10 @@ from workspaces.database.row_security import (
     set_reach,
 )
 from workspaces.database.streamed_reach import keep_reach
-from workspaces.formats import time_zone_of, written_for
 from workspaces.models import Membership, User, Workspace, WorkspaceQuery
 from workspaces.people.browser_sessions import note_visit
 from workspaces.people.suspending import find_suspension
+from workspaces.words.formats import time_zone_of, written_for
 
 if TYPE_CHECKING:
 
@@ -326,7 +326,7 @@ _JOINED_BY_ID = PreparedRows[Membership](
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """The caller's address, as `config.edge` found it behind configured proxies."""
+    """The caller's address, as `config.serving.edge` found it behind configured proxies."""
     return request.META.get("REMOTE_ADDR") or None
 
 

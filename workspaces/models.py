@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
-from workspaces.installation import BackgroundJob, InstalledVersion, WorkerSeen
+from workspaces.jobs.installation import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.tenancy import (
     Clock,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from workspaces.actors import Actor, ActorKind, Role
 from workspaces.errors import PermissionDenied
-from workspaces.texts import gettext_lazy as _
+from workspaces.words.texts import gettext_lazy as _
 
 __all__ = ["Permission", "Role", "has_permission", "require"]
 

@@ -104,7 +104,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         editable=False,
         help_text=_("Empty: never chosen, so each browser keeps what was chosen in it."),
     )
-    # How moments and numbers are written for the person (`workspaces.formats`). Empty: as their browser says.
+    # How moments and numbers are written for the person (`workspaces.words.formats`). Empty: as their browser says.
     time_zone = models.CharField(
         _("time zone"), max_length=64, blank=True, default="", db_default="", editable=False
     )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from workspaces.errors import InvalidInput
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 LONGEST: Final = 2_000_000
 """Characters of one text."""

@@ -26,8 +26,8 @@ from audit.models import AlertRule
 from audit.models.alerts import MOST_WINDOW_MINUTES
 from audit.reviews.stored_filters import LONGEST
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.delivery.mails import public_url
 from workspaces.holding import hold
-from workspaces.mails import public_url
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 

@@ -16,7 +16,7 @@ from audit.alerts.filtering import log_path_of
 from audit.models import Alert, Notice
 from workspaces.api import ListRows, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
-from workspaces.mails import public_url
+from workspaces.delivery.mails import public_url
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 

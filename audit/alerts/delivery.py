@@ -12,9 +12,9 @@ from django.db.models.functions import RowNumber
 from django.utils.translation import gettext as _
 
 from audit.models import AlertDelivery
-from workspaces import outbox, sending, webhooks
+from workspaces.delivery import outbox, sending, webhooks
+from workspaces.delivery.mails import compose
 from workspaces.errors import DomainError
-from workspaces.mails import compose
 from workspaces.models import Workspace
 from workspaces.people.memberships import suspended_addresses
 from workspaces.scoping import WorkspaceQuerySet

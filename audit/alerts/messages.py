@@ -15,9 +15,9 @@ from audit.alerts.words import alert_message, condition_of
 from audit.models import Alert, AlertDelivery, AlertRule
 from audit.models.alerts import LONGEST_URL
 from workspaces.database import database_now
-from workspaces.formats import written_for
-from workspaces.mails import public_url
+from workspaces.delivery.mails import public_url
 from workspaces.people.memberships import suspended_addresses
+from workspaces.words.formats import written_for
 
 Ending = Literal["switched_off", "deleted"]
 """What somebody did to a rule that ended its alert."""

@@ -11,8 +11,8 @@ from django.db.models import Q
 
 from audit.models import Notice
 from workspaces.actors import Role
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.models import Membership, User, Workspace
 from workspaces.scoping import WorkspaceQuerySet
 

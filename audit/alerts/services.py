@@ -20,12 +20,12 @@ from audit.models.alerts import MOST_WINDOW_MINUTES
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database import database_now
+from workspaces.delivery.webhooks import new_secret
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.holding import hold, take_room
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
-from workspaces.webhooks import new_secret
 
 MOST_RULES: Final = 50
 MOST_ADDRESSES: Final = 10

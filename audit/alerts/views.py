@@ -24,10 +24,10 @@ from audit.models import Alert, AlertRule
 from audit.views.filtering import known_filters
 from audit.views.header import header_of
 from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.pages.parts import id_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from workspaces.formats import moment_in, whole
+from workspaces.words.formats import moment_in, whole
 
 if TYPE_CHECKING:
     from fpdf import FPDF

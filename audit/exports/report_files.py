@@ -22,7 +22,7 @@ from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, valu
 from audit.reports.filter_words import names_in, set_filters
 from audit.reports.report import BY, AuditReport, ReportSeries, report_of
 from audit.reports.searching import matching
-from workspaces.formats import decimal, moment_in, whole
+from workspaces.words.formats import decimal, moment_in, whole
 
 if TYPE_CHECKING:
     from audit.models import AuditEntry

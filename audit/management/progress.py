@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django.core.management.base import OutputWrapper
 
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 Counted = Callable[[int], None]
 """Takes how many entries are done by now."""

@@ -8,8 +8,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from workspaces.delivery.outbox import Delivery
 from workspaces.models import User
-from workspaces.outbox import Delivery
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 

@@ -15,7 +15,7 @@ from audit.actions import Action
 from audit.models import AuditEntry
 from audit.reports.numbers import truncated
 from audit.rollups.pieces import Unit, begin_of, pieces_of, unit_of
-from workspaces.formats import piece_of_time
+from workspaces.words.formats import piece_of_time
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from audit.reports.report import Figure
-from workspaces.formats import percent, whole
+from workspaces.words.formats import percent, whole
 
 FIGURES: Final = (
     (

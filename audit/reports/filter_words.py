@@ -16,7 +16,7 @@ from audit.actions import Action, Outcome, layer_name, outcome_in_words
 from audit.filters import ENDED, FAILED, LABELS, RANGES, REFUSED, SORTS, EntryFilter
 from audit.reports.entries import person_named
 from workspaces.actors import ActorKind, Source
-from workspaces.formats import moment_in_utc
+from workspaces.words.formats import moment_in_utc
 
 Words = Promise | str
 

@@ -16,7 +16,7 @@ from audit.actions import Action, Outcome
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry
 from workspaces.roles import Permission, has_permission
-from workspaces.text_values import read_moment
+from workspaces.words.text_values import read_moment
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

@@ -22,10 +22,10 @@ from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, record
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.jobs.sweeping import sweep
 from workspaces.models import User
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.sweeping import sweep
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

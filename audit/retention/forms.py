@@ -12,9 +12,9 @@ from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
-from workspaces.formats import file_size, whole
 from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
+from workspaces.words.formats import file_size, whole
 
 _SIZES = (
     (0, _("nothing but a short preview")),

@@ -22,10 +22,10 @@ from audit.retention.periods import everything_kept
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.formats import whole
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

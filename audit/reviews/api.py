@@ -35,9 +35,9 @@ from audit.reviews.sign_offs import LONGEST_NOTE, sign_off, sign_off_file
 from audit.reviews.timing import USUAL_HOUR
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.holding import hold
+from workspaces.lists.view_names import LONGEST_NAME, LONGEST_QUERY
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.view_names import LONGEST_NAME, LONGEST_QUERY
 
 _SCOPES = Scopes(read="audit:read", write="audit:write")
 _QUERY = "Filters, as people type them or as the page's address has them."

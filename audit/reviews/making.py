@@ -22,7 +22,7 @@ from audit.reports.searching import matching
 from audit.reviews.schedules import ScheduleDraft
 from audit.reviews.sent_files import filter_of_file
 from workspaces.database import database_now
-from workspaces.formats import clock_of_hour, day_in, time_zone_of, whole, written_for
+from workspaces.words.formats import clock_of_hour, day_in, time_zone_of, whole, written_for
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo

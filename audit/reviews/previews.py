@@ -16,8 +16,8 @@ from audit.reviews import making
 from audit.reviews.schedules import ScheduleDraft, faults_of
 from audit.reviews.stored_filters import log_query
 from workspaces.database.time_limits import TookTooLong, at_most
+from workspaces.delivery.mails import public_url
 from workspaces.errors import InvalidInput
-from workspaces.mails import public_url
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:

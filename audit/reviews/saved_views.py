@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from audit.models import SavedView
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.holding import take_room
+from workspaces.lists.view_names import faults_of_view
 from workspaces.roles import Permission, require
-from workspaces.view_names import faults_of_view
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

@@ -26,13 +26,13 @@ from audit.reviews.schedules import ScheduleDraft, draft_of, faults_of, may_expo
 from audit.reviews.sent_files import filter_of_file, path_of
 from workspaces.actors import Actor
 from workspaces.database import database_now
+from workspaces.delivery.mails import compose, public_url
+from workspaces.delivery.outbox import claim_kept, claim_until, unclaimed
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
-from workspaces.formats import written_for
-from workspaces.mails import compose, public_url
 from workspaces.models import User, Workspace
-from workspaces.outbox import claim_kept, claim_until, unclaimed
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.words.formats import written_for
 
 logger = logging.getLogger(__name__)
 

@@ -21,12 +21,12 @@ from audit.reviews.timing import USUAL_HOUR
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
-from workspaces.formats import time_zones
 from workspaces.holding import hold, take_room
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.words.formats import time_zones
 
 MOST = 50
 MOST_OFFERED: Final = 200

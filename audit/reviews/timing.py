@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 from audit.models import ReportSchedule
-from workspaces.formats import time_zone_of
+from workspaces.words.formats import time_zone_of
 
 USUAL_HOUR: Final = 6
 """Early in the morning, so that the file of the day before is there when people come."""

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from audit.models import AuditStream, StreamCursor, StreamState
 from workspaces.database import database_now
-from workspaces.outbox import CLAIM_SECONDS, claim_until, unclaimed
+from workspaces.delivery.outbox import CLAIM_SECONDS, claim_until, unclaimed
 
 FIRST_PAUSE_SECONDS: Final = 5.0
 LONGEST_PAUSE_SECONDS: Final = 900.0

@@ -22,8 +22,8 @@ from audit.streams.events import StreamedEntry, event_for_test
 from audit.streams.reading import Batch, chains_to_send, current_heads, cursors_of, next_batch
 from audit.streams.sinks import SEND_SECONDS, Sink, SinkReceipt
 from workspaces.database import database_now, is_unavailable, leave_database, wait_for
+from workspaces.delivery.webhooks import DeliveryRefused
 from workspaces.errors import DomainError
-from workspaces.webhooks import DeliveryRefused
 
 logger = logging.getLogger(__name__)
 

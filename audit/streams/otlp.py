@@ -19,7 +19,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 from audit.streams.events import StreamedEntry
 from audit.streams.sinks import HTTP_BOUNDS, SinkReceipt
 from workspaces import outbound
-from workspaces.webhooks import post
+from workspaces.delivery.webhooks import post
 
 
 class OtlpSink:

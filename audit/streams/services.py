@@ -25,12 +25,12 @@ from workspaces.changes import (
     tracked_change,
 )
 from workspaces.database import database_now
+from workspaces.delivery.webhooks import new_secret
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.holding import hold, take_room
 from workspaces.restore_detection import held_installation
 from workspaces.roles import Permission, require, require_person, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.webhooks import new_secret
 
 MOST_STREAMS = 10
 _OF_TLS: Final = ("ca_certificates", "client_certificate", "client_key")

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from audit.streams.events import StreamedEntry
 from workspaces import outbound
-from workspaces.webhooks import CONNECT_SECONDS, MOST_ANSWER_BYTES
+from workspaces.delivery.webhooks import CONNECT_SECONDS, MOST_ANSWER_BYTES
 
 SEND_SECONDS: Final = 15.0
 """For one batch in all; a claim outlives it by far."""

@@ -20,7 +20,7 @@ from typing import Final
 from audit.streams.events import StreamedEntry
 from audit.streams.sinks import SinkReceipt
 from workspaces import outbound
-from workspaces.webhooks import CONNECT_SECONDS, DeliveryRefused
+from workspaces.delivery.webhooks import CONNECT_SECONDS, DeliveryRefused
 
 _FACILITY: Final = 13  # log audit
 _WARNING, _NOTICE = 4, 5

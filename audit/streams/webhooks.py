@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from audit.streams.events import StreamedEntry
 from audit.streams.sinks import HTTP_BOUNDS, SinkReceipt
 from workspaces import outbound
-from workspaces.webhooks import post_signed
+from workspaces.delivery.webhooks import post_signed
 
 
 class WebhookSink:

@@ -26,9 +26,9 @@ from audit.rollups.reading import TimeRange
 from audit.views.entry import bodies_of, changes_of, facts_of
 from audit.views.parts import described, workspace_of
 from audit.views.rows import shown_rows
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

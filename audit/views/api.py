@@ -22,8 +22,8 @@ from audit.verification.views import give_proof, give_verifier
 from audit.views.files import give_log, give_report
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
-from workspaces.formats import time_zone_of
 from workspaces.roles import Permission, require
+from workspaces.words.formats import time_zone_of
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -24,8 +24,8 @@ from audit.reports.filter_words import source_in_words
 from audit.services import EntryDraft, record
 from audit.storable import mapping_of
 from audit.views.parts import around, call_url, described, found_by, workspace_of
-from workspaces.formats import whole
 from workspaces.secrets import SecretUnreadable
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -27,7 +27,7 @@ from audit.views.header import header_of, saved_views, schedule_url
 from audit.views.parts import workspace_of
 from audit.views.rows import shown_rows
 from audit.views.sent_files import looked_through
-from workspaces.formats import current_zone
+from workspaces.words.formats import current_zone
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

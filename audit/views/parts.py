@@ -16,7 +16,7 @@ from audit.filters import ENTRIES
 from audit.models import AuditEntry
 from audit.reports.filter_words import source_in_words
 from audit.views.words import ended, layer_in_words
-from workspaces.formats import percent
+from workspaces.words.formats import percent
 
 if TYPE_CHECKING:
     from audit.reports.providers import UptimeStrip

@@ -32,8 +32,8 @@ from audit.views.files import give_report
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
 from audit.views.parts import described, shown_strip, workspace_of
-from workspaces.formats import current_zone, moment_in, percent
 from workspaces.roles import Permission, has_permission
+from workspaces.words.formats import current_zone, moment_in, percent
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

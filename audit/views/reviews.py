@@ -25,10 +25,10 @@ from audit.reviews.stored_filters import log_query
 from audit.views.header import header_of
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.formats import whole
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
-from workspaces.text_values import read_moment
+from workspaces.words.formats import whole
+from workspaces.words.text_values import read_moment
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -33,11 +33,17 @@ from audit.views.header import saved_views as saved_views_of
 from audit.views.parts import workspace_of
 from audit.views.sent_files import shown_file
 from workspaces.errors import Conflict, InvalidInput, NotFound
-from workspaces.formats import clock_of_hour, moment_in, time_zone_name, time_zone_of, time_zones
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import User
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
-from workspaces.text_values import read_whole_number
+from workspaces.words.formats import (
+    clock_of_hour,
+    moment_in,
+    time_zone_name,
+    time_zone_of,
+    time_zones,
+)
+from workspaces.words.text_values import read_whole_number
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

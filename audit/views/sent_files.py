@@ -20,9 +20,9 @@ from audit.models import SentFile, SignOff
 from audit.reviews import making, scheduled_exports, sent_files, sign_offs
 from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
-from workspaces.formats import file_size
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.words.formats import file_size
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -20,11 +20,11 @@ from chat.services.provider_models import (
 )
 from chat.services.providers import refuse_withheld
 from workspaces.errors import InvalidInput
-from workspaces.formats import whole
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import WorkspaceModelAdmin, telling
 from workspaces.pages.seen_values import NoticesOthers
 from workspaces.roles import Permission, has_permission
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from uuid import UUID

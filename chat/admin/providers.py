@@ -37,7 +37,6 @@ from chat.services.providers import (
     switch_provider,
 )
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.formats import whole
 from workspaces.outbound import enter_endpoint
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
@@ -46,6 +45,7 @@ from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -12,11 +12,11 @@ from django.utils.translation import ngettext_lazy
 
 from chat.models import ShareAudience, SharedChat
 from chat.services.sharing import stop_sharing
-from workspaces.formats import moment
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import MadeElsewhere, WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import ConfirmQuestion, row_action
 from workspaces.roles import Permission
+from workspaces.words.formats import moment
 
 
 @admin.register(SharedChat)

@@ -13,7 +13,7 @@ from chat.artifacts.rows import FILES, named_contents
 from chat.artifacts.storage import artifact_storage, drop
 from chat.models import Artifact, FileReading
 from chat.recording import changing
-from workspaces.sweeping import sweep as sweep_rows
+from workspaces.jobs.sweeping import sweep as sweep_rows
 
 logger = logging.getLogger(__name__)
 

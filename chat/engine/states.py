@@ -5,7 +5,7 @@ from __future__ import annotations
 from chat.values import ToolCallStatus as Call
 from chat.values import TurnStatus as Turn
 from workspaces.errors import Conflict
-from workspaces.texts import gettext as _
+from workspaces.words.texts import gettext as _
 
 TURN_MOVES: dict[Turn, frozenset[Turn]] = {
     Turn.QUEUED: frozenset({Turn.RUNNING, Turn.CANCELLED, Turn.FAILED, Turn.INTERRUPTED}),

@@ -29,8 +29,8 @@ from chat.values import ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_approval_wanted
 from mcp_servers.client.decisions import PolicyDecision
 from mcp_servers.models import InputRequest
-from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.process.failpoints import Failpoint, failpoint
 
 

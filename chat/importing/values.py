@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from django.utils.translation import gettext as _
 
 from chat.values import MessageRole
-from workspaces.text_values import read_moment
+from workspaces.words.text_values import read_moment
 
 Places = TypeVar("Places", bound=Sized)
 

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.outbox import Delivery
+from workspaces.delivery.outbox import Delivery
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedTextField
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.outbox import Delivery
+from workspaces.delivery.outbox import Delivery
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.outbox import Delivery
+from workspaces.delivery.outbox import Delivery
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 

@@ -16,8 +16,8 @@ from chat.providers.shared import switched_off, withheld_model
 from chat.services.demo_buds import provider_in_place_of_demo
 from chat.services.models import ModelChoice, models_of
 from chat.values import ToolProtocol
-from workspaces.formats import day, plain, whole
 from workspaces.pages.numbers import WholeNumberField
+from workspaces.words.formats import day, plain, whole
 
 PLAIN = (
     *("name", "slug", "description", "avatar", "colour", "system_prompt"),

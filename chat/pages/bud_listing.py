@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import Bud
 from workspaces.roles import Permission, has_permission
-from workspaces.text_values import unknown_filters
+from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from chat.models.buds import BudQuerySet

@@ -27,7 +27,7 @@ from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_showing import passed_of_versions
 from chat.services.checks_before_saving import check_version
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.row_pages import page_faults, page_in_address, ways_from
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

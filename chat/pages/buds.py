@@ -59,9 +59,9 @@ from chat.services.knowledge import MOST_FILES, READABLE
 from chat.tools.missing_tools import known_tools
 from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.pages.file_or_text import FileOrText, read_file_or_text
 from workspaces.roles import Permission, has_permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

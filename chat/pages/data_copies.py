@@ -21,9 +21,9 @@ from chat.services.copy_downloads import give_part
 from chat.services.data_copies import cancel_copy, erase_copy, request_copy
 from chat.values import CopyStatus
 from workspaces.errors import Conflict, NotFound
-from workspaces.formats import whole
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from chat.models import ModelProvider, ProviderList, SharedProviderList
 from chat.providers.known_lists import list_of
 from chat.services.changed_models import UsedModel, gone_models, used_models
-from workspaces.formats import day, whole
+from workspaces.words.formats import day, whole
 
 MOST_NEW: Final = 20
 """New models on a provider's page. A test of the connection lists all of them."""

@@ -21,9 +21,9 @@ from chat.models import Bud, ChatImport
 from chat.services.imports import chats_of, remove_import, restore_import, start_import
 from chat.values import ImportStatus
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
-from workspaces.formats import whole
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods
 from audit.views.parts import workspace_of
 from chat.services.permissions import given_permissions, permissions_of
 from mcp_servers.registry.consent.permissions import forget_permission
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -35,9 +35,9 @@ from chat.services.provider_check import (
     try_embedding,
 )
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.formats import whole
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import without_secrets
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from chat.file_kinds import FileKind, kind_of
 from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
 from chat.values import MessageRole, ToolCallStatus
-from workspaces.formats import file_size
+from workspaces.words.formats import file_size
 
 _OPEN: Final = gettext_lazy("not finished")
 _STATES: Final = {

@@ -26,9 +26,9 @@ from chat.reminders.devices import (
 )
 from chat.reminders.pushing import send_test
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.formats import time_zones
 from workspaces.pages.parts import id_of
 from workspaces.people.browser_sessions import device as device_name
+from workspaces.words.formats import time_zones
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

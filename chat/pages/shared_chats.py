@@ -33,10 +33,10 @@ from chat.services.sharing import link_of, stop_sharing
 from chat.shared_document import SharedFile
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import NotFound
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.middleware import actor_for, client_address, signed_in_user
 from workspaces.models import Membership, User
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

@@ -45,12 +45,12 @@ from chat.services.shared_uses import (
 )
 from chat.services.uses_in_words import taken_in_words, uses_in_words
 from workspaces.errors import Conflict, InvalidInput, NotFound
-from workspaces.formats import money, whole
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Workspace
 from workspaces.pages.parts import for_platform_owner
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.secret_memory import without_secrets
-from workspaces.text_values import unknown_filters
+from workspaces.words.formats import money, whole
+from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

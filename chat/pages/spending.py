@@ -29,13 +29,13 @@ from chat.services.spending_limits import (
     set_member_limit,
 )
 from workspaces.errors import InvalidInput
-from workspaces.formats import time_zones
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Membership
 from workspaces.pages.parts import workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission
-from workspaces.row_pages import page_faults, page_in_address, ways_from
-from workspaces.text_values import unknown_filters
+from workspaces.words.formats import time_zones
+from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from django import forms

@@ -20,7 +20,7 @@ from chat.providers.errors import (
 from chat.providers.event_stream import EventStreamReader, EventTooLong
 from chat.providers.failures import error_of, read_error
 from chat.providers.responses_api import ResponseTranslator
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 _DONE = "[DONE]"
 EVENT_TOO_LONG = _(

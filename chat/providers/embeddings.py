@@ -16,7 +16,7 @@ from typing import Any, Final
 from chat.providers.base import Embeddings
 from chat.providers.errors import ProviderBadAnswer
 from chat.vectors import LEAST_NUMBERS, MOST_NUMBERS
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 NO_VECTORS: Final = _("The model provider answered, but not with embeddings.")
 _FLOAT_BYTES: Final = 4

@@ -30,9 +30,9 @@ from chat.providers.errors import (
     ProviderUnreachable,
     ToolsRefused,
 )
-from workspaces.text_values import read_whole_number
-from workspaces.texts import gettext_noop as _
-from workspaces.waiting_times import wait_in_words
+from workspaces.words.text_values import read_whole_number
+from workspaces.words.texts import gettext_noop as _
+from workspaces.words.waiting_times import wait_in_words
 
 _MOST_READ = 4_000
 _LONGEST_WAIT = 366 * 86_400.0

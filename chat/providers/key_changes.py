@@ -18,8 +18,8 @@ from chat.providers.base import ProviderSpec
 from chat.providers.errors import ProviderKeyRefused, ProviderKeyUnreadable, ProviderSwitchedOff
 from chat.providers.shared import fetch_shared, find_shared
 from workspaces.actors import Role
-from workspaces.bell import tell
 from workspaces.database import database_now
+from workspaces.delivery.bell import tell
 from workspaces.models import Membership, User
 
 _NOTICE: Final = "model.key_refused"

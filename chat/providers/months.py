@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Final
 
 from workspaces.database import database_now
-from workspaces.formats import time_zone_of
+from workspaces.words.formats import time_zone_of
 
 _MONTHS: Final = 12
 

@@ -23,8 +23,8 @@ from chat.providers.months import Month, current_month
 from chat.providers.spending import LimitOwner, LimitUse
 from chat.providers.spending_words import begin_in_words, limit_in_words, used_in_words
 from workspaces.database import database_now
-from workspaces.formats import money
 from workspaces.models import User, Workspace
+from workspaces.words.formats import money
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

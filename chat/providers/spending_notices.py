@@ -18,10 +18,10 @@ from chat.providers.base import TokenCount
 from chat.providers.spending import Bill, CrossedThreshold, LimitOwner, add_to_month
 from chat.providers.spending_words import begin_in_words, used_in_words
 from workspaces.actors import Role
-from workspaces.bell import tell
 from workspaces.database import database_now
-from workspaces.formats import whole, written_for
+from workspaces.delivery.bell import tell
 from workspaces.models import Membership, User, Workspace
+from workspaces.words.formats import whole, written_for
 
 _KIND: Final = "spending.limit"
 _FULL: Final = 100

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
 from chat.providers.spending import CrossedThreshold, LimitOwner, LimitUse
-from workspaces.formats import day, money, whole
+from workspaces.words.formats import day, money, whole
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -13,8 +13,8 @@ from chat.models import ReminderChoice
 from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
-from workspaces.formats import time_zone_of, time_zones
 from workspaces.models import User, Workspace
+from workspaces.words.formats import time_zone_of, time_zones
 
 QUIET_PAUSE: Final = timedelta(minutes=10)
 """After so long it is looked whether quiet hours are over."""

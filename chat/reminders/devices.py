@@ -13,13 +13,7 @@ from django.utils.translation import gettext as _
 from chat.models import PushDevice
 from workspaces.actors import Actor
 from workspaces.database import database_now
-from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
-from workspaces.holding import take_room
-from workspaces.models import User, Workspace
-from workspaces.outbound import MAX_URL_LENGTH
-from workspaces.roles import Permission, require
-from workspaces.scoping import WorkspaceQuerySet
-from workspaces.web_push import (
+from workspaces.delivery.web_push import (
     InvalidSubscription,
     Subscription,
     encode,
@@ -27,6 +21,12 @@ from workspaces.web_push import (
     read_subscription,
     vapid_keys,
 )
+from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
+from workspaces.holding import take_room
+from workspaces.models import User, Workspace
+from workspaces.outbound import MAX_URL_LENGTH
+from workspaces.roles import Permission, require
+from workspaces.scoping import WorkspaceQuerySet
 
 MOST_DEVICES: Final = 10
 """Of one person in one workspace."""

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from chat.models import ReminderChoice, ReminderMail
 from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet
 from chat.reminders.digest import NewsItem, NewsKind, unseen_answers, waiting_things
-from workspaces import outbox
 from workspaces.database import database_now
-from workspaces.mails import compose, public_url
+from workspaces.delivery import outbox
+from workspaces.delivery.mails import compose, public_url
 from workspaces.models import Membership
 
 logger = logging.getLogger(__name__)

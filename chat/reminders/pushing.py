@@ -36,9 +36,9 @@ from chat.reminders.digest import (
     waiting_things,
 )
 from chat.reminders.recipients import choices_of_members
-from workspaces import outbox, sending, web_push, webhooks
 from workspaces.actors import Actor
 from workspaces.database import database_now, wait_for
+from workspaces.delivery import outbox, sending, web_push, webhooks
 from workspaces.errors import Conflict, PermissionDenied
 from workspaces.models import Membership
 from workspaces.scoping import WorkspaceQuerySet

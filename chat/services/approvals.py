@@ -32,11 +32,11 @@ from mcp_servers.registry.consent.permissions import remember_permission
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
+from workspaces.jobs.sweeping import sweep
 from workspaces.models import Workspace
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 

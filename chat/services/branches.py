@@ -32,7 +32,7 @@ from chat.services.turns import (
 )
 from chat.values import MessageRole, TitleSource, TurnStatus, Wish
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require

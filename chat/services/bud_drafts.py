@@ -17,9 +17,9 @@ from chat.services.conversations import create_conversation, erase_conversation
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.holding import hold_workspace
+from workspaces.jobs.sweeping import sweep
 from workspaces.models import User
 from workspaces.roles import Permission, require
-from workspaces.sweeping import sweep
 
 FORGOTTEN_AFTER: Final = timedelta(days=1)
 MOST_FORGOTTEN: Final = 200

@@ -17,12 +17,12 @@ from chat.services.providers import refuse_withheld
 from chat.tools.missing_tools import find_faults
 from mcp_servers.models import McpServer, McpTool
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, tracked_change
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.names import seen_name
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.words.names import seen_name
 
 FIELDS = (
     "slug",

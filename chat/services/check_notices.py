@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from chat.models import Bud, CheckRun
-from workspaces.bell import tell
+from workspaces.delivery.bell import tell
 
 
 def tell_of_faults(run: CheckRun, passed: int) -> None:

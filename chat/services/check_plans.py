@@ -19,9 +19,9 @@ from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, tracked_change
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.jobs.sweeping import sweep
 from workspaces.middleware import actor_for
 from workspaces.models import User, Workspace
-from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from chat.services.buds import require_edit
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 from workspaces.yaml_text import check_shape
 
 _WHAT = gettext_noop("A check is a mapping with question, calls and so on.")

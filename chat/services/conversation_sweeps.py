@@ -16,7 +16,7 @@ from chat.recording import changing
 from chat.services.conversations import active_status, delete_with, erase_with
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-from workspaces.sweeping import sweep
+from workspaces.jobs.sweeping import sweep
 
 MOST_ERASED: Final = 200
 """In one round; the next one goes on."""

@@ -30,8 +30,8 @@ from mcp_servers.models import InputRequest, InputStatus, McpServer
 from mcp_servers.registry import elicitation
 from mcp_servers.registry.consent.permissions import forget_permissions_in
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.holding import hold
 from workspaces.models import User, Workspace

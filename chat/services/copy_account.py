@@ -16,10 +16,10 @@ from chat.services.permissions import given_permissions, permissions_of
 from chat.wire import moment
 from mcp_servers.endpoint.sign_in.listing import own_sign_ins
 from mcp_servers.models import McpServer, OAuthGrant
-from workspaces.formats import day_in_utc
 from workspaces.models import User
 from workspaces.people.pictures import MIME_TYPE, own_picture
 from workspaces.redaction import redact, redact_text
+from workspaces.words.formats import day_in_utc
 
 _VERSION: Final = 1
 _MOST: Final = 10_000

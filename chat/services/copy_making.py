@@ -46,8 +46,8 @@ from chat.values import CopyStatus
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import DomainError
-from workspaces.formats import whole
 from workspaces.middleware import actor_for
+from workspaces.words.formats import whole
 
 logger = logging.getLogger(__name__)
 

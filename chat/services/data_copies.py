@@ -21,14 +21,14 @@ from chat.enqueue import enqueue
 from chat.models import OPEN_COPIES, Conversation, DataCopy, DataCopyPart
 from chat.services.person_jobs import FORGOTTEN_DAYS
 from chat.values import CopyStatus
-from workspaces import bell
 from workspaces.actors import Actor, Source
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery import bell
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, PermissionDenied
+from workspaces.jobs.sweeping import sweep
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require
-from workspaces.sweeping import sweep
 
 TASK: Final = "chat.tasks.make_data_copies"
 NOTICE_KIND: Final = "data_copy"

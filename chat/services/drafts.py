@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from chat.models import Conversation, Draft
 from chat.services.turns import check_text
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require

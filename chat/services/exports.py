@@ -19,8 +19,8 @@ from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole
 from chat.wire import moment, summary_json
 from mcp_servers.client.hidden_text import show_hidden
-from workspaces.formats import moment_and_zone, whole
 from workspaces.redaction import redact, redact_text
+from workspaces.words.formats import moment_and_zone, whole
 
 MOST_RESULT_CHARACTERS = 20_000
 

@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 from chat.models import Folder
 from chat.values import FolderColour
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.holding import hold, take_room
 from workspaces.models import User
-from workspaces.names import seen_name
 from workspaces.roles import Permission, require
+from workspaces.words.names import seen_name
 
 CHANGED: Final = "folder.changed"
 """A person's folders are others; what is open of theirs lists them anew."""

@@ -19,8 +19,8 @@ from chat.models import OPEN_IMPORTS, Bud, ChatImport, Conversation, Turn
 from chat.services.conversations import delete_conversation
 from chat.values import ImportStatus
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.holding import hold
 from workspaces.models import User, Workspace

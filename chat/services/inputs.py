@@ -14,8 +14,8 @@ from mcp_servers.models import InputRequest
 from mcp_servers.registry import elicitation
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
+from workspaces.jobs.sweeping import sweep
 from workspaces.roles import Permission, require
-from workspaces.sweeping import sweep
 
 _MOST_EXPIRED: Final = 500
 """In one round; the next one goes on."""

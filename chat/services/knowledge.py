@@ -28,9 +28,9 @@ from chat.file_names import clean_name
 from chat.models import Bud, KnowledgeFile, KnowledgePassage
 from chat.services.buds import require_edit
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_created, record_deleted
 from workspaces.database import wait_for
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.holding import hold
 

@@ -26,7 +26,7 @@ from chat.providers.specs import list_spec_of, trial_spec_of
 from mcp_servers.client.connections import runtime
 from workspaces.database import database_now
 from workspaces.database.row_security import everywhere
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q
 
 from workspaces.database import database_now
-from workspaces.formats import written_for
 from workspaces.models import Membership
+from workspaces.words.formats import written_for
 
 RUN_SECONDS: Final = 12.0
 """Less than between two runs: other tasks wait for the same workers."""

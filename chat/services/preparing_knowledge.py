@@ -38,7 +38,7 @@ from chat.vectors import pack
 from mcp_servers.client.connections import runtime
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 logger = logging.getLogger(__name__)
 

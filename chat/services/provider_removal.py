@@ -15,9 +15,9 @@ from chat.services.bud_drafts import forget_draft
 from workspaces.actors import Actor
 from workspaces.changes import record_deleted
 from workspaces.errors import Conflict
-from workspaces.formats import whole
 from workspaces.holding import hold
 from workspaces.roles import Permission, require
+from workspaces.words.formats import whole
 
 MOST_NAMED: Final = 20
 

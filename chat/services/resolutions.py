@@ -23,8 +23,8 @@ from mcp_servers.models import McpTool
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput, PermissionDenied
+from workspaces.jobs.sweeping import sweep
 from workspaces.roles import Permission, require
-from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 

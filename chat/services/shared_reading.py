@@ -30,8 +30,8 @@ from chat.values import (
     TitleSource,
 )
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.changes import record_changed
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import InvalidInput, NotFound
 from workspaces.models import User, Workspace
 from workspaces.roles import Permission, require

@@ -18,8 +18,8 @@ from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedM
 from chat.values import MessageRole, MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.errors import InvalidInput
-from workspaces.formats import whole
 from workspaces.redaction import redact_text
+from workspaces.words.formats import whole
 
 MOST_MESSAGES: Final = 1_000
 MOST_CHARACTERS: Final = 2_000_000

@@ -23,12 +23,12 @@ from chat.services.share_ends import drop_share
 from chat.services.shared_texts import BuiltText, build_text
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_changed, record_created, tracked_change
+from workspaces.delivery.mails import public_url
 from workspaces.errors import InvalidInput
-from workspaces.mails import public_url
+from workspaces.jobs.sweeping import sweep
 from workspaces.models import Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
-from workspaces.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 

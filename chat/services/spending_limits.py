@@ -19,9 +19,9 @@ from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, NotFound
-from workspaces.formats import time_zones
 from workspaces.models import Membership, User, Workspace
 from workspaces.roles import Permission, require
+from workspaces.words.formats import time_zones
 
 KEEP_MONTHS: Final = 36
 """Sums of earlier months are kept for so long."""

@@ -26,8 +26,8 @@ from chat.tools.toolset import resolve_toolset
 from chat.values import MessageRole, TurnStatus
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
-from workspaces.formats import whole
 from workspaces.roles import Permission, has_permission
+from workspaces.words.formats import whole
 
 MOST_ENTRIES: Final = 200
 MOST_CHARACTERS: Final = 200_000

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from chat.services.removed_model_uses import RemovedModelUses
 from chat.services.shared_uses import SharedProviderUses
 from workspaces.errors import InvalidInput
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 _MOST_NAMED: Final = 10
 """Models in one sentence."""

@@ -37,9 +37,9 @@ from chat.sockets.rounds import PageCheck, Rounds, rounds
 from chat.sockets.send_queue import SendQueue
 from chat.sockets.socket_access import SocketAccess, why_shut_out
 from mcp_servers.client.canonical import clean_text
-from workspaces.announcements import serve_from, user_group, workspace_group
 from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach
+from workspaces.delivery.announcements import serve_from, user_group, workspace_group
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.process.shutdown import is_shutting_down
 from workspaces.write_conflicts import as_conflict

@@ -12,7 +12,7 @@ from chat.events import encode, utf16_length
 from mcp_servers.client.canonical import check_json
 from mcp_servers.client.errors import InvalidJson
 from workspaces.errors import InvalidInput
-from workspaces.text_values import DoubledKey, object_of
+from workspaces.words.text_values import DoubledKey, object_of
 
 LARGEST_FRAME_BYTES = 512 * 1024
 """The longest message fits in it, in whatever script."""

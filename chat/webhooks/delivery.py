@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db.models import Q
 
 from chat.models import WebhookDelivery, WebhookEndpoint
-from workspaces import outbox, sending, webhooks
 from workspaces.database import database_now, wait_for
+from workspaces.delivery import outbox, sending, webhooks
 from workspaces.scoping import WorkspaceQuerySet
 
 logger = logging.getLogger(__name__)

@@ -12,14 +12,14 @@ from chat.models import WebhookDelivery, WebhookEndpoint
 from chat.values import WebhookEvent
 from chat.webhooks.delivery import deliver_now, give_up_all
 from chat.webhooks.events import tell_test
-from workspaces import outbox
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.delivery import outbox
+from workspaces.delivery.webhooks import new_secret
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.holding import hold, take_room
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
-from workspaces.webhooks import new_secret
 
 MOST_ENDPOINTS = 20
 

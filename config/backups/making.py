@@ -31,9 +31,9 @@ from config.backups.archive import (
     no_progress,
 )
 from config.backups.databases import NAMES, database_file, dump_database
-from workspaces.backup_notes import note_backup
-from workspaces.formats import file_size
+from workspaces.jobs.backup_notes import note_backup
 from workspaces.models import Installation
+from workspaces.words.formats import file_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from django.db import connection
 
 from config.doctor.findings import DoctorFinding, FindingState, look, ok
 from workspaces import restore_detection
-from workspaces.backup_notes import last_backup
 from workspaces.database import database_now
-from workspaces.installation import InstalledVersion
+from workspaces.jobs.backup_notes import last_backup
+from workspaces.jobs.installation import InstalledVersion
 
 OLDEST: Final = timedelta(days=7)
 """The age of a backup from which on somebody should look."""

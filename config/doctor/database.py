@@ -18,7 +18,7 @@ from config.installation.database_faults import (
 from config.installation.versions import database_version
 from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.database.postgresql import policies
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 OLDEST_POSTGRESQL: Final = 15
 TIMEOUTS: Final = {"idle_in_transaction_session_timeout": "10s", "lock_timeout": "20s"}

@@ -18,9 +18,9 @@ from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.health import write_to_data_folder
 from config.keys import FILE_NAME
 from workspaces.database import database_now
-from workspaces.formats import whole
 from workspaces.product import VERSION
 from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
+from workspaces.words.formats import whole
 
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice: times in the log and on pages are the database's."""

@@ -9,8 +9,8 @@ from django.utils.translation import ngettext
 
 from chat.models import PushDevice
 from config.doctor.findings import DoctorFinding, look, ok
-from workspaces.formats import whole
-from workspaces.web_push import vapid_keys
+from workspaces.delivery.web_push import vapid_keys
+from workspaces.words.formats import whole
 
 
 def check_mail(part: str) -> DoctorFinding:

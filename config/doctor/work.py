@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from audit.models import AuditStream
 from audit.spool import spool_size
 from config.doctor.findings import DoctorFinding, FindingState, look, ok
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 QUEUE_LENGTH: Final = 1_000
 QUEUE_SECONDS: Final = 600
@@ -30,7 +30,7 @@ def check_queues(part: str) -> DoctorFinding:
 def _check_tasks(part: str) -> DoctorFinding:
     import redis
 
-    from config.queues import read_queue
+    from config.workers.queues import read_queue
 
     try:
         waiting = read_queue()

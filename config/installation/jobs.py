@@ -14,15 +14,15 @@ from django.utils.translation import ngettext
 
 from audit.actions import Action
 from audit.services import EntryDraft, record
-from config.queues import QueueBacklog, read_queue
-from config.task_modules import load_tasks
-from workspaces.backup_notes import BACKUP
+from config.workers.queues import QueueBacklog, read_queue
+from config.workers.task_modules import load_tasks
 from workspaces.errors import Conflict, NotFound
-from workspaces.formats import decimal, moment_and_zone, whole
-from workspaces.installation import JobFault
-from workspaces.job_runs import failures_in_a_day
+from workspaces.jobs.backup_notes import BACKUP
+from workspaces.jobs.installation import JobFault
+from workspaces.jobs.job_runs import failures_in_a_day
 from workspaces.models import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, JOBS, WEEK, ScheduledJob
+from workspaces.words.formats import decimal, moment_and_zone, whole
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

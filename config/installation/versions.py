@@ -16,9 +16,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from config.env import ROOT
-from workspaces.formats import moment_in_utc
 from workspaces.models import InstalledVersion
 from workspaces.product import VERSION
+from workspaces.words.formats import moment_in_utc
 
 MOST_KEPT: Final = 20
 """Versions that an installation remembers."""

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.template import RequestContext
 from django.urls import reverse
 
-from config.admin_site import TITLES
+from config.admin.admin_site import TITLES
 
 register = template.Library()
 

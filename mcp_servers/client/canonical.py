@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
 from mcp_servers.client.errors import InvalidArguments, InvalidJson
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

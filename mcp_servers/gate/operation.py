@@ -34,7 +34,7 @@ from workspaces.errors import DomainError, PermissionDenied
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.redaction import redact_known
 from workspaces.roles import Permission, has_permission, require
-from workspaces.waiting_times import duration_in_words
+from workspaces.words.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec

@@ -15,7 +15,7 @@ from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.values import JsonValue
 from mcp_servers.gate.dialogue import MOST_ROUNDS
 from mcp_servers.gate.signing_in import CannotGoOn
-from workspaces.waiting_times import duration_in_words
+from workspaces.words.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from mcp_servers.client.errors import McpServersError

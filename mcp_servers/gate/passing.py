@@ -24,7 +24,7 @@ from mcp_servers.gate.recording import (
     record_end,
 )
 from workspaces.database import in_database
-from workspaces.formats import written_for
+from workspaces.words.formats import written_for
 
 
 async def pass_through(

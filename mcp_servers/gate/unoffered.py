@@ -14,7 +14,7 @@ from audit.services import EntryDraft, Ref, record
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.gate.admission import GatedCall
-from workspaces.formats import written_for
+from workspaces.words.formats import written_for
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -29,7 +29,7 @@ from mcp_servers.klavis.errors import (
     TooManyRequests,
 )
 from workspaces import outbound
-from workspaces.text_values import read_whole_number
+from workspaces.words.text_values import read_whole_number
 
 MAX_ATTEMPTS: Final = 3
 FIRST_PAUSE_SECONDS: Final = 0.5

@@ -23,8 +23,8 @@ from mcp_servers.klavis.models import InstanceKind, InstanceState, KlavisInstanc
 from mcp_servers.klavis.rights import require_to_manage
 from mcp_servers.models import ServerState
 from workspaces.changes import tracked_change
+from workspaces.delivery.outbox import claim_until
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.outbox import claim_until
 
 if TYPE_CHECKING:
     from mcp_servers.klavis.client import KlavisApi

@@ -20,8 +20,8 @@ from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
 from mcp_servers.registry.services.server_notices import drop_connections, tell
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
-from workspaces.announcements import Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.middleware import actor_for as person_in
 from workspaces.models import Membership
 from workspaces.people.memberships import person_parted

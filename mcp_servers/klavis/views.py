@@ -28,9 +28,9 @@ from mcp_servers.pages.forms import WhereForm, add_domain_error, read_where
 from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.pages.seen_values import hold
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from mcp_servers.models.connection_config import describe_errors
 from workspaces.errors import InvalidInput
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 MOST_CONDITIONS: Final = 20
 LONGEST_TEXT: Final = 500

@@ -9,7 +9,7 @@ from uuid import UUID
 from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.oauth.grants import WORKSPACE_PRINCIPAL
-from workspaces.announcements import Announcement, announce
+from workspaces.delivery.announcements import Announcement, announce
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer, OAuthGrant

@@ -25,7 +25,7 @@ from mcp_servers.models import AuthType, HealthCheck, McpServer, ServerState, Se
 from mcp_servers.models.hosting import note_lost_sign_in
 from mcp_servers.oauth.grants import uses_own_accounts
 from workspaces.actors import Actor, Source
-from workspaces.announcements import Announcement, announce
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.redaction import redact_text
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from jsonschema_rs import Draft202012Validator
 from rest_framework.serializers import BaseSerializer
 
-from config.api import _router
+from config.rest.api import _router
 from tests.extent import IS_FULL
 from tests.factories import CANARY, MembershipFactory
 from tests.isolation.world import World

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.test import Client, RequestFactory
 from django.urls import URLPattern, reverse
 
-from config.api import _document
+from config.rest.api import _document
 from tests.api.twins import ADMIN, DOWNLOADS, LISTS, PAGES, WITHOUT, operations_in
 from tests.isolation.routes import SAMPLES, address, route_names
 from tests.isolation.world import World

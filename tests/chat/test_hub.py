@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from chat.hub import conversation_group, followed_elsewhere
 from tests.patience import PATIENCE
-from workspaces.channel_layer import ChannelLayer
+from workspaces.delivery.channel_layer import ChannelLayer
 
 pytestmark = pytest.mark.redis
 

@@ -25,7 +25,7 @@ from audit.exports import FORMATS
 from audit.models import AlertRule, AuditStream
 from audit.sealing.sealer import seal_pending
 from chat.models import ModelProvider, WebhookEndpoint
-from config.logs import configure_logging
+from config.telemetry.logs import configure_logging
 from mcp_servers.models.server_credentials import AuthType
 from mcp_servers.registry import services
 from tests.chat.conftest import make_chat

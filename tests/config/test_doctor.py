@@ -29,11 +29,11 @@ from config.installation.jobs import read_jobs
 from tests.factories import Tenant
 from tests.own_redis import own_redis
 from tests.ports import free_port
-from workspaces.backup_notes import last_backup, note_backup
 from workspaces.database import database_now
-from workspaces.installation import InstalledVersion
+from workspaces.delivery.web_push import vapid_keys
+from workspaces.jobs.backup_notes import last_backup, note_backup
+from workspaces.jobs.installation import InstalledVersion
 from workspaces.models import Installation, User
-from workspaces.web_push import vapid_keys
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 

@@ -10,7 +10,7 @@ import pytest
 from config.env import ROOT
 from tests.config.sources import APPS, ON_THEIR_OWN, TEMPLATES
 
-HOMES: Final = {"workspaces/formats.py", "chat/web/src/formats.ts"}
+HOMES: Final = {"workspaces/words/formats.py", "chat/web/src/formats.ts"}
 #: What gives people a moment or a number in a spelling of its own, by the kind of file. What programs read is free:
 #: `date:'c'` in templates; years, months and days as numbers in Python.
 SPELLINGS: Final = {

@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from tests.isolation.world import BROWSER_KEY, Side
-from workspaces.web_push import vapid_keys
+from workspaces.delivery.web_push import vapid_keys
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

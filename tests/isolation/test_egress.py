@@ -44,8 +44,8 @@ ALLOWED = {
     "chat/providers/openai_compatible.py": "drives the client it is given",
     "chat/providers/listing.py": "asks a provider for its models with the egress client",
     "chat/providers/choosing.py": "asks the egress client whether a local model answers",
-    "workspaces/webhooks.py": "posts with the egress client",
-    "workspaces/web_push.py": "names the client that it is given",
+    "workspaces/delivery/webhooks.py": "posts with the egress client",
+    "workspaces/delivery/web_push.py": "names the client that it is given",
     "chat/demo_model/transport.py": "answers inside the process, and opens nothing",
 }
 CLIENTS = frozenset({"AsyncClient", "Client", "AsyncHTTPTransport", "HTTPTransport"})

@@ -18,7 +18,7 @@ from tests.factories import CANARY, MembershipFactory
 from tests.isolation.state import state_of
 from tests.isolation.world import Side, make_world
 from tests.patience import PATIENCE
-from workspaces.announcements import Announcement, announce
+from workspaces.delivery.announcements import Announcement, announce
 from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -122,6 +122,7 @@ from mcp_servers.models import (
 )
 from tests.factories import CANARY, Tenant, make_tenant
 from workspaces.actors import Source
+from workspaces.delivery.web_push import vapid_keys
 from workspaces.models import (
     AccessRequest,
     ApiToken,
@@ -134,7 +135,6 @@ from workspaces.models import (
     SavedListView,
     WorkspaceSession,
 )
-from workspaces.web_push import vapid_keys
 
 BROWSER_KEY = (
     "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"

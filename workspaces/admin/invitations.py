@@ -15,7 +15,7 @@ from django.utils.translation import ngettext_lazy
 
 from workspaces.actors import Role
 from workspaces.admin.roles import GivesRoles
-from workspaces.mails import public_url
+from workspaces.delivery.mails import public_url
 from workspaces.models import Invitation
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of, telling, was_refused

@@ -1,7 +1,7 @@
 """What all of the REST interface builds on: who calls, in which workspace, and in one shape for everything.
 
 An app's ``api`` module holds its viewsets and names them in ``routes``, a list of ``(prefix, viewset)``; the router in
-``config.api`` mounts them. A viewset descends from `WorkspaceViewSet` and says which rows it serves, which token
+``config.rest.api`` mounts them. A viewset descends from `WorkspaceViewSet` and says which rows it serves, which token
 scopes it asks for, and by which fields lists may be filtered and ordered. What belongs to the whole installation descends
 from `PlatformViewSet`, and is named in ``platform_routes``.
 """

@@ -16,7 +16,7 @@ from django_filters.rest_framework import (
 )
 from rest_framework.exceptions import ParseError
 
-from workspaces.text_values import read_moment
+from workspaces.words.text_values import read_moment
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -14,16 +14,16 @@ from rest_framework.response import Response
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
 from workspaces.errors import InvalidInput
-from workspaces.list_views import (
+from workspaces.lists.list_views import (
     change_list_view,
     delete_list_view,
     list_views_for,
     save_list_view,
 )
+from workspaces.lists.view_names import LONGEST_NAME, LONGEST_QUERY
 from workspaces.models import SavedListView
 from workspaces.pages.list_view_parts import lists_for, query_for
 from workspaces.scoping import WorkspaceQuerySet
-from workspaces.view_names import LONGEST_NAME, LONGEST_QUERY
 
 _LIST = "App and model, as in the list's address with a dot between them: `mcp_servers.mcptool`."
 _QUERY = "Search, filters and order, as the list's address has them after the question mark."

@@ -16,6 +16,7 @@ from rest_framework.utils.urls import replace_query_param
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.errors import InvalidInput
+from workspaces.lists.row_pages import RowPage, page_after
 from workspaces.models import ROLE_CHOICES, Membership, WorkspaceSession
 from workspaces.people.access import KINDS, AccessCursor, AccessPage, access_page
 from workspaces.people.browser_sessions import SESSION_ORDER, device, end_sessions, sessions_of
@@ -23,7 +24,6 @@ from workspaces.people.ownership import transfer_ownership
 from workspaces.people.services import change_membership, remove_member
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.roles import Permission, require
-from workspaces.row_pages import RowPage, page_after
 from workspaces.scoping import WorkspaceQuerySet
 
 

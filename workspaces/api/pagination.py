@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from rest_framework.exceptions import NotFound, ParseError
 from rest_framework.pagination import CursorPagination
 
-from workspaces.text_values import read_whole_number
+from workspaces.words.text_values import read_whole_number
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -12,7 +12,7 @@ from django.conf import settings
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from workspaces.text_values import object_of
+from workspaces.words.text_values import object_of
 
 MAX_DEPTH = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")

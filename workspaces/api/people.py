@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
-from workspaces.mails import public_url
+from workspaces.delivery.mails import public_url
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink
 from workspaces.people.inviting import (
     MOST,

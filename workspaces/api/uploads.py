@@ -15,7 +15,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import DataAndFiles, MultiPartParser
 
 from workspaces.api.parsing import BodyTooLarge
-from workspaces.text_values import read_whole_number
+from workspaces.words.text_values import read_whole_number
 
 _MOST_IN_MEMORY: Final = 1024 * 1024
 

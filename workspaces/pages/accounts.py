@@ -17,15 +17,15 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from workspaces.delivery.mails import compose, public_url
 from workspaces.errors import NotFound
-from workspaces.formats import written_for
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
-from workspaces.mails import compose, public_url
 from workspaces.models import Invitation, JoinLink
-from workspaces.names import seen_name
 from workspaces.people.email_addresses import is_address_of
 from workspaces.people.joining import find_join_link, is_for
 from workspaces.people.services import find_invitation
+from workspaces.words.formats import written_for
+from workspaces.words.names import seen_name
 
 SESSION_KEY = "invitation_token"
 JOIN_KEY = "join_token"

@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
-from workspaces.formats import time_zones
 from workspaces.models import Clock, DateFormat, NumberFormat, User
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.people.email_addresses import is_address_of, is_taken
@@ -25,6 +24,7 @@ from workspaces.people.joining import MOST_DAYS, MOST_USES
 from workspaces.people.joining import ROLES as JOIN_ROLES
 from workspaces.people.public_mail import is_public_mail
 from workspaces.people.tokens import owns_platform, scopes_for
+from workspaces.words.formats import time_zones
 
 LIFETIMES = [
     ("7", _("7 days")),

@@ -19,7 +19,7 @@ from django.contrib.admin.views.main import (
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from workspaces.text_values import read_whole_number
+from workspaces.words.text_values import read_whole_number
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin

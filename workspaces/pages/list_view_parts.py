@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from unfold.views import ChangeList
 
 from workspaces.errors import DomainError, InvalidInput, NotFound
-from workspaces.list_views import (
+from workspaces.lists.list_views import (
     change_list_view,
     delete_list_view,
     list_views_for,
@@ -23,9 +23,9 @@ from workspaces.list_views import (
     save_list_view,
     version_of,
 )
+from workspaces.lists.view_names import LONGEST_NAME
 from workspaces.pages.list_addresses import VIEW_VAR, faults_of_query, saved_part
 from workspaces.pages.parts import id_of
-from workspaces.view_names import LONGEST_NAME
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin

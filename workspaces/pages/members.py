@@ -17,6 +17,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from workspaces.actors import Role
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.lists.row_pages import (
+    PageLinks,
+    first_page_instead,
+    page_faults,
+    page_in_address,
+    ways_from,
+)
 from workspaces.models import ROLE_CHOICES, ApiToken, Membership
 from workspaces.pages.parts import id_of, picture_response, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
@@ -39,14 +46,7 @@ from workspaces.people.services import (
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
 from workspaces.roles import Permission
-from workspaces.row_pages import (
-    PageLinks,
-    first_page_instead,
-    page_faults,
-    page_in_address,
-    ways_from,
-)
-from workspaces.text_values import unknown_filters
+from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from workspaces.formats import typed_number
+from workspaces.words.formats import typed_number
 
 
 class _Typed:

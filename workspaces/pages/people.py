@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from workspaces.actors import Role
+from workspaces.delivery.mails import public_url
 from workspaces.errors import Conflict, DomainError, InvalidInput
-from workspaces.mails import public_url
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.pages.forms import JoinLinkForm
 from workspaces.pages.parts import workspace_of
@@ -33,7 +34,6 @@ from workspaces.people.inviting import (
 from workspaces.people.joining import make_join_link, revoke_join_link
 from workspaces.people.services import may_invite_as, revoke_invitation, roles_to_give
 from workspaces.roles import Permission
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 from workspaces.scoping import WorkspaceQuerySet
 
 if TYPE_CHECKING:

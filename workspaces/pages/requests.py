@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from workspaces.errors import DomainError, InvalidInput
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import AccessRequest, RequestKind, RequestStatus
 from workspaces.pages.parts import workspace_of
 from workspaces.people.access_requests import (
@@ -25,7 +26,6 @@ from workspaces.people.access_requests import (
     withdraw_request,
 )
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -27,15 +27,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from workspaces.errors import DomainError, NotFound
-from workspaces.formats import whole
 from workspaces.pages.seen_values import hold
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from django.db import models
     from django.forms import ModelForm
     from django.http import HttpRequest, HttpResponse
 
-    from workspaces.texts import Text
+    from workspaces.words.texts import Text
 
 MOST_ROWS: Final = 200
 """Of one action: people wait for its page."""

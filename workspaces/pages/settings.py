@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.lists.row_pages import RowPage, page_faults, page_in_address, ways_from
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
 from workspaces.pages.forms import FormatsForm, ProfileForm
@@ -30,8 +31,7 @@ from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, re
 from workspaces.people.profiles import change_profile
 from workspaces.people.services import leave_workspace
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import RowPage, page_faults, page_in_address, ways_from
-from workspaces.text_values import unknown_filters
+from workspaces.words.text_values import unknown_filters
 from workspaces.workspace_choices import entrances_of
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
 from workspaces.pages import accounts
@@ -25,7 +26,6 @@ from workspaces.people.joining import find_join_link, is_for, join_by_link
 from workspaces.people.services import accept_invitation, find_invitation
 from workspaces.people.suspending import find_suspension
 from workspaces.people.tokens import issue_token, revoke_token
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

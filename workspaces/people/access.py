@@ -15,9 +15,9 @@ from django.db.models import Model, Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from workspaces.lists.row_pages import MOST_ON_PAGE, no_page, read_mark, write_mark
 from workspaces.models import Membership
 from workspaces.roles import Permission, permissions_of_role
-from workspaces.row_pages import MOST_ON_PAGE, no_page, read_mark, write_mark
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -12,11 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
-from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
-from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
+from workspaces.delivery.announcements import REQUEST_CHANGED, Announcement, announce
+from workspaces.delivery.bell import tell
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
-from workspaces.formats import whole
 from workspaces.holding import hold, hold_workspace, take_room
 from workspaces.models import (
     AccessRequest,
@@ -28,6 +27,7 @@ from workspaces.models import (
 )
 from workspaces.roles import Permission, has_permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.words.formats import whole
 
 MOST_OPEN: Final = 20
 """Of one person."""

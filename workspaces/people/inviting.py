@@ -15,13 +15,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
+from workspaces.delivery.mails import public_url
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.formats import whole
 from workspaces.holding import hold, hold_workspace
-from workspaces.mails import public_url
 from workspaces.models import Invitation, Membership, Workspace
 from workspaces.people.services import mail_invitation, make_invitation
 from workspaces.roles import Permission, require
+from workspaces.words.formats import whole
 
 MOST: Final = 100
 """In one go: each is mailed while the person waits."""

@@ -18,12 +18,12 @@ from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
-from workspaces.formats import whole
 from workspaces.models import JoinLink, Membership, User, Workspace
 from workspaces.people.public_mail import is_public_mail, mail_domain
 from workspaces.people.services import require_not_above
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
+from workspaces.words.formats import whole
 
 MOST_USES: Final = 1000
 MOST_DAYS: Final = 90

@@ -12,8 +12,8 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
-from workspaces.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
+from workspaces.delivery.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.models import (
     AccessRequest,
     ApiToken,

@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
-from workspaces.bell import tell
 from workspaces.changes import tracked_change
+from workspaces.delivery.bell import tell
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import Membership
 from workspaces.people.sessions import end_access

@@ -8,9 +8,9 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext as _
 
 from workspaces.errors import InvalidInput
-from workspaces.formats import time_zones
 from workspaces.models import Clock, DateFormat, NumberFormat, Theme, User
-from workspaces.names import seen_name
+from workspaces.words.formats import time_zones
+from workspaces.words.names import seen_name
 
 LONGEST_NAME: Final = 150  # as the column
 FORMATS: Final[dict[str, type[TextChoices]]] = {

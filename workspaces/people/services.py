@@ -17,13 +17,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
-from workspaces.announcements import Announcement, announce
-from workspaces.bell import tell
 from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.database.row_security import in_workspace
+from workspaces.delivery.announcements import Announcement, announce
+from workspaces.delivery.bell import tell
+from workspaces.delivery.mails import compose
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.holding import hold, hold_workspace
-from workspaces.mails import compose
 from workspaces.models import ROLE_CHOICES, Invitation, Membership, User, Workspace
 from workspaces.people.email_addresses import confirm_address
 from workspaces.people.memberships import is_suspended

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from workspaces.announcements import send_to_group, user_group
+from workspaces.delivery.announcements import send_to_group, user_group
 
 
 def end_access(user_id: UUID, workspace_id: UUID | None = None) -> None:

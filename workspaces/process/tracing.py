@@ -1,6 +1,6 @@
 """What a request is part of: spans for OpenTelemetry, and the ids that log lines and entries carry.
 
-Without an exporter (`config/tracing.py`) a span costs next to nothing and records nothing. Spans hold names, ids and
+Without an exporter (`config/telemetry/tracing.py`) a span costs next to nothing and records nothing. Spans hold names, ids and
 numbers, never content; of an exception they hold its class.
 """
 

@@ -1,4 +1,4 @@
-"""How a template writes a moment and a number. Each filter says what is meant; `workspaces.formats` says how it looks."""
+"""How a template writes a moment and a number. Each filter says what is meant; `workspaces.words.formats` says how it looks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from workspaces import formats
+from workspaces.words import formats
 
 register = template.Library()
 

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from audit import rollups
 from audit.management.progress import count_on
 from workspaces.errors import Conflict
-from workspaces.formats import whole
 from workspaces.models import Workspace
+from workspaces.words.formats import whole
 
 EVERY: Final = 20_000
 """Entries, after which a person at a terminal is told."""

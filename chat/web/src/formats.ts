@@ -1,7 +1,7 @@
 /**
  * How a moment and a number are written for whoever reads them: the one place that asks `Intl`. It is a setting of the
  * person, whose chosen parts the page carries in `data-formats`; the browser's own ways hold for the others. The server
- * writes the same (`workspaces.formats`).
+ * writes the same (`workspaces.words.formats`).
  */
 
 type Moment = string | number | Date;

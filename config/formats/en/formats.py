@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
-from workspaces.formats import clock_shape, day_shape, moment_shape
+from workspaces.words.formats import clock_shape, day_shape, moment_shape
 
 
 class _Shape(str):

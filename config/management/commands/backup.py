@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, make_backup
 from config.management.progress import progress_on
-from workspaces.formats import file_size
+from workspaces.words.formats import file_size
 
 
 class Command(BaseCommand):

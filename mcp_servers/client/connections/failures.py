@@ -25,7 +25,7 @@ from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_our
 from mcp_servers.client.transports.targets import StdioSpec
 from workspaces.outbound import NetworkRefused, RequestWithheld, Unreachable, why_unreachable
 from workspaces.redaction import redact_known
-from workspaces.waiting_times import duration_in_words
+from workspaces.words.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from mcp_servers.client.spec import ConnectionSpec

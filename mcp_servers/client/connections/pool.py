@@ -39,7 +39,7 @@ from mcp_servers.client.spec import ConnectionKey, ConnectionSpec, ServerKey
 from mcp_servers.client.transports import transport_named
 from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
-from workspaces.waiting_times import duration_in_words
+from workspaces.words.waiting_times import duration_in_words
 
 if TYPE_CHECKING:
     from uuid import UUID

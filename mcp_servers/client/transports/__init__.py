@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from workspaces.outbound import HTTP_SCHEMES, WEBSOCKET_SCHEMES
-from workspaces.texts import gettext, gettext_lazy
+from workspaces.words.texts import gettext, gettext_lazy
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from mcp_servers.client.transports.stdio import OpenTransport
-    from workspaces.texts import Text
+    from workspaces.words.texts import Text
 
 Opener: TypeAlias = "Callable[[Any, OpenTransport], AbstractAsyncContextManager[tuple[Any, Any]]]"
 """Given the target, opens the pair of streams that the SDK's session accepts, for the length of a block.

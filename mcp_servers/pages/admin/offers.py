@@ -15,14 +15,14 @@ from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpReso
 from mcp_servers.pages.admin.common import OfServerAdmin, tool_state
 from mcp_servers.pages.cards import badges_of
 from mcp_servers.registry import services
-from workspaces.formats import whole
 from workspaces.pages.model_admin import ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
-    from workspaces.texts import Text
+    from workspaces.words.texts import Text
 
 
 class SwitchedAdmin(OfServerAdmin):

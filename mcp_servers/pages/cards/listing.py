@@ -17,7 +17,7 @@ from mcp_servers.models import AuthType, McpServer, McpTool, ServerScope, Server
 from mcp_servers.pages.cards.connections import missing_sign_ins
 from mcp_servers.pages.cards.servers import Card, cards_of, status_of
 from mcp_servers.registry.discovery import listed_for
-from workspaces.text_values import unknown_filters
+from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
     from mcp_servers.models.servers import McpServerQuerySet

@@ -37,7 +37,7 @@ from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of
 from mcp_servers.registry.services.inspection import advice_and_words
 from mcp_servers.registry.trace.reading import may_see_trace
-from workspaces.formats import clock
+from workspaces.words.formats import clock
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.facts import ConnectionStatus

@@ -15,7 +15,7 @@ from mcp_servers.client.values import Effect, ToolAnnotations
 from mcp_servers.models import McpPrompt, McpResource, McpTool
 from mcp_servers.registry.consent import policy
 from mcp_servers.registry.services.tools import may_keep_results
-from workspaces.formats import whole
+from workspaces.words.formats import whole
 
 _EFFECT_LABELS: Final = {
     Effect.AUTO: gettext_lazy("Runs by itself"),

@@ -10,11 +10,11 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models.connection_config import ConnectionConfig
-from workspaces.formats import whole
 from workspaces.pages.numbers import NumberField, WholeNumberField
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
-    from workspaces.texts import Text
+    from workspaces.words.texts import Text
 
 LIMITS: Final = {
     "connect_seconds": (_("Time to connect"), _("seconds")),

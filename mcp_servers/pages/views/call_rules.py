@@ -30,11 +30,11 @@ from mcp_servers.registry.services.call_rules import (
 )
 from mcp_servers.registry.services.trying_rules import rules_without_tools, try_call_rules
 from workspaces.errors import InvalidInput
+from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Membership
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people.access_requests import DECIDERS
 from workspaces.roles import Permission, require
-from workspaces.row_pages import page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -23,11 +23,17 @@ from mcp_servers.endpoint.sign_in.listing import all_sign_ins, own_sign_ins
 from mcp_servers.endpoint.sign_in.scopes import REACHES, READ, in_words
 from mcp_servers.pages.views.common import servers_url, workspace_of
 from workspaces.errors import DomainError
+from workspaces.lists.row_pages import (
+    MOST_ON_PAGE,
+    RowPage,
+    page_faults,
+    page_in_address,
+    ways_from,
+)
 from workspaces.models import ApiToken
 from workspaces.pages.forms import LIFETIMES, lifetime_end
 from workspaces.people.tokens import MCP_SCOPES, issue_token
 from workspaces.roles import Permission, has_permission
-from workspaces.row_pages import MOST_ON_PAGE, RowPage, page_faults, page_in_address, ways_from
 
 if TYPE_CHECKING:
     from uuid import UUID

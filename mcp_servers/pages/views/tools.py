@@ -27,7 +27,7 @@ from mcp_servers.pages.views.common import (
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import may_manage, require_to_manage
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.text_values import read_whole_number
+from workspaces.words.text_values import read_whole_number
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -22,7 +22,7 @@ from mcp_servers.pages.views.common import server_of, servers_url
 from mcp_servers.registry.trace import reading
 from mcp_servers.registry.trace.reading import PAGE, TraceFilter
 from workspaces.errors import InvalidInput
-from workspaces.text_values import read_moment
+from workspaces.words.text_values import read_moment
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer

@@ -27,7 +27,7 @@ from mcp_servers.registry.consent.rule_matching import (
 from workspaces.actors import Role
 from workspaces.errors import InvalidInput
 from workspaces.models import Membership, User
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 if TYPE_CHECKING:
     from uuid import UUID

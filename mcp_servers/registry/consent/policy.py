@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_servers.client.decisions import CALL_RULE, PolicyDecision, RuleDecision
 from mcp_servers.client.values import Effect, ToolFacts
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 _MOST_NAMES: Final = 3
 _LONGEST_NAME: Final = 100

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from mcp_servers.client.decisions import Effect
 from mcp_servers.models.rule_conditions import NEGATIVE, NUMERIC, Condition, Operator
-from workspaces.texts import gettext_noop as _
+from workspaces.words.texts import gettext_noop as _
 
 _LONGEST_NUMBER: Final = 60
 

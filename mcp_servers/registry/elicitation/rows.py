@@ -17,8 +17,8 @@ from mcp_servers.client.inputs import InputKind
 from mcp_servers.models import InputRequest, InputStatus
 from mcp_servers.registry.elicitation import checks, waiting
 from workspaces.actors import Actor
-from workspaces.announcements import Announcement, announce
 from workspaces.database import database_now
+from workspaces.delivery.announcements import Announcement, announce
 
 if TYPE_CHECKING:
     from mcp_servers.models import McpServer

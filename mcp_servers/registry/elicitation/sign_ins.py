@@ -41,7 +41,7 @@ from mcp_servers.registry.elicitation.rows import (
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 from workspaces.errors import DomainError
-from workspaces.sweeping import sweep
+from workspaces.jobs.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 

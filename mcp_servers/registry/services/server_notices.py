@@ -14,7 +14,7 @@ from django.utils import timezone
 from mcp_servers.client.connections.hooks import hooks
 from mcp_servers.models import McpResource, McpServer
 from mcp_servers.registry import health
-from workspaces.announcements import Announcement, announce
+from workspaces.delivery.announcements import Announcement, announce
 
 P = ParamSpec("P")
 

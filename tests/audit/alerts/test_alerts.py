@@ -21,8 +21,8 @@ from audit.models import Alert, AlertDelivery, AlertRule, AuditEntry, Notice
 from tests.audit.alerts.rules import CALL, CONDITION, look, make_rule, write_entries
 from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant
-from workspaces import outbox, webhooks
-from workspaces.mails import public_url
+from workspaces.delivery import outbox, webhooks
+from workspaces.delivery.mails import public_url
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
 

@@ -18,7 +18,7 @@ from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant, TwoTenants
 from tests.patience import PATIENCE, wait_until
 from tests.threads import giving_back
-from workspaces import sending, webhooks
+from workspaces.delivery import sending, webhooks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from chat.artifacts import serving
 from chat.models import Artifact, Bud, Conversation
 from chat.services.conversations import create_conversation
-from config.edge import BodyLimit
+from config.serving.edge import BodyLimit
 from tests.chat.artifacts.pictures import picture
 from tests.factories import Tenant, make_tenant
 from workspaces.models import Membership

@@ -12,7 +12,7 @@ from opentelemetry.trace import StatusCode
 from audit.models import AuditEntry
 from mcp_servers.gate import passing
 from tests.chat.conftest import Chat
-from tests.config.tracing import collecting
+from tests.config.telemetry.tracing import collecting
 
 CANARY = "canary-of-a-turn"
 

@@ -18,7 +18,7 @@ from chat.providers.failures import error_of, read_error, wait_of
 from chat.providers.openai_compatible import OpenAICompatible
 from tests.fakes.scripted_model import DONE, Answer, ScriptedModel, chunk, event, usage
 from workspaces import outbound
-from workspaces.waiting_times import duration_in_words, wait_in_words
+from workspaces.words.waiting_times import duration_in_words, wait_in_words
 
 
 @pytest.fixture

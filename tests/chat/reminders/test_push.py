@@ -27,8 +27,8 @@ from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, make_tenant
 from tests.fakes.push_service import Browser, PushService, claims_of
 from tests.workspaces.people.asked import send
-from workspaces import outbox
 from workspaces.database import database_now
+from workspaces.delivery import outbox
 from workspaces.models import AccessRequest, Membership, User
 from workspaces.people.access_requests import decide_request
 from workspaces.people.services import remove_member

@@ -16,7 +16,7 @@ from chat.services.turns import retry_turn, stop_turn
 from tests.chat.conftest import Chat
 from tests.chat.services.branching import ask, asked_of_the_model, message_of, said
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.formats import Formats, written_for
+from workspaces.words.formats import Formats, written_for
 
 
 def test_an_edited_question_is_a_sibling_and_the_model_reads_its_path_alone(chat: Chat) -> None:

@@ -31,12 +31,12 @@ from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
 from tests.patience import PATIENCE
 from tests.threads import Threads, giving_back
-from workspaces import outbox, sending, webhooks
 from workspaces.actors import Source
 from workspaces.database import database_now
+from workspaces.delivery import outbox, sending, webhooks
+from workspaces.delivery.outbox import PAUSES
+from workspaces.delivery.webhooks import signed_headers
 from workspaces.errors import InvalidInput, PermissionDenied
-from workspaces.outbox import PAUSES
-from workspaces.webhooks import signed_headers
 
 
 class Program:

@@ -20,12 +20,12 @@ from config.celery import app
 from config.doctor import work
 from config.installation import jobs
 from config.installation.jobs import JobState, all_jobs, read_jobs, run_now
-from config.queues import QueueBacklog
+from config.workers.queues import QueueBacklog
 from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from tests.factories import Tenant
 from tests.platform_api import Api, faults, in_browser
 from workspaces.errors import Conflict, NotFound
-from workspaces.installation import JobFault
+from workspaces.jobs.installation import JobFault
 from workspaces.models import BackgroundJob, InstalledVersion, User, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, WEEK
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from config import scheduler as scheduling
 from config.celery import app
 from config.installation.jobs import all_jobs
-from config.queues import read_queue
-from config.scheduler import JobScheduler
+from config.workers import scheduler as scheduling
+from config.workers.queues import read_queue
+from config.workers.scheduler import JobScheduler
 from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from workspaces.models import BackgroundJob, InstalledVersion
 from workspaces.process.schedules import DAY, HOUR, WEEK

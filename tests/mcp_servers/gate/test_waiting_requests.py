@@ -16,7 +16,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory, override_settings
 
 from chat.sockets import open as open_sockets
-from config.middleware import StreamMiddleware
+from config.serving.middleware import StreamMiddleware
 from mcp_servers.client.connections import runtime
 from tests.mcp_servers.gate.crowds import Crowd, Holding, make_tools, sign_in
 from workspaces.database import wait_for
@@ -121,7 +121,7 @@ def test_who_waits_holds_no_connection(transactional_db: None) -> None:
     assert ours.connection is None
     use()
     # Nobody listens there: it gives up, after it has given the connection back.
-    away = {"EMAIL_BACKEND": "workspaces.smtp.EmailBackend", "EMAIL_HOST": "127.0.0.1"}
+    away = {"EMAIL_BACKEND": "workspaces.delivery.smtp.EmailBackend", "EMAIL_HOST": "127.0.0.1"}
     with override_settings(**away, EMAIL_PORT=9), pytest.raises(OSError):
         mail.send_mail("subject", "text", None, ["a@example.com"])
     assert ours.connection is None

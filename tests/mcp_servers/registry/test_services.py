@@ -24,7 +24,7 @@ from tests.mcp_servers.factories import (
     zoo_program,
     zoo_server,
 )
-from workspaces.announcements import Announcement
+from workspaces.delivery.announcements import Announcement
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.redaction import MASK
 

@@ -24,9 +24,9 @@ from tests.factories import Tenant
 from tests.locks import beside
 from tests.patience import PATIENCE
 from tests.threads import Threads
-from workspaces import list_views
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
+from workspaces.lists import list_views
 from workspaces.models import SavedListView
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]

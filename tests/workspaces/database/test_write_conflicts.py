@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from uuid_utils.compat import uuid7
 
 from audit.reviews.saved_views import change_view, delete_view, save_view
-from config.middleware import DomainErrorMiddleware
+from config.serving.middleware import DomainErrorMiddleware
 from tests.factories import Tenant
 from workspaces.models import JoinLink, Membership
 from workspaces.write_conflicts import as_conflict

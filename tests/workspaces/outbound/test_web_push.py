@@ -12,8 +12,7 @@ from pytest_django import Settings
 from config.env import EncryptionKey
 from tests.fakes.push_service import Browser, claims_of, unpad
 from tests.isolation.world import BROWSER_KEY
-from workspaces.errors import InvalidEndpoint
-from workspaces.web_push import (
+from workspaces.delivery.web_push import (
     MOST_BYTES,
     PADDED_TO,
     InvalidSubscription,
@@ -24,6 +23,7 @@ from workspaces.web_push import (
     seal_record,
     vapid_keys,
 )
+from workspaces.errors import InvalidEndpoint
 
 ENDPOINT = "https://push.example.net/push/JzLQ3raZJfFBR0aqvOMsLrt54w4rJUsV"
 

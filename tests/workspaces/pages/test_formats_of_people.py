@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant
-from workspaces.formats import Formats
 from workspaces.models import Membership
 from workspaces.people.profiles import change_profile
+from workspaces.words.formats import Formats
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from audit.models import AuditEntry
 from tests.factories import MembershipFactory, Tenant, make_tenant
 from workspaces.errors import Conflict
-from workspaces.list_views import MOST, change_list_view, version_of
+from workspaces.lists.list_views import MOST, change_list_view, version_of
 from workspaces.models import Membership, SavedListView, User
 from workspaces.people.services import remove_member
 from workspaces.people.tokens import issue_token

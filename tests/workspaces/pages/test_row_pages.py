@@ -23,6 +23,7 @@ from tests.chat.services.buds import make_bud
 from tests.factories import Tenant
 from tests.mcp_servers.factories import demo_server, stored_tool
 from tests.paging import rows_of_all_pages
+from workspaces.lists.row_pages import write_mark
 from workspaces.models import (
     AccessRequest,
     Invitation,
@@ -33,7 +34,6 @@ from workspaces.models import (
     User,
     Workspace,
 )
-from workspaces.row_pages import write_mark
 
 pytestmark = pytest.mark.django_db
 MANY = 230

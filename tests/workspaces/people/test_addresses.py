@@ -16,7 +16,7 @@ from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant, UserFactory, make_tenant
 from tests.workspaces.people.inviting import invite_member
 from workspaces.actors import Role
-from workspaces.mails import compose
+from workspaces.delivery.mails import compose
 from workspaces.models import Invitation, User
 from workspaces.people.services import accept_invitation
 

@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 
 from tests.patience import PATIENCE
-from workspaces.announcements import send_to_group
+from workspaces.delivery.announcements import send_to_group
 
 pytestmark = pytest.mark.redis
 

@@ -8,7 +8,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import models, transaction
 
-from workspaces.formats import whole
 from workspaces.secrets import (
     EncryptedTextField,
     Secret,
@@ -17,6 +16,7 @@ from workspaces.secrets import (
     primary_key_id,
     sealed_with,
 )
+from workspaces.words.formats import whole
 
 BATCH = 200
 

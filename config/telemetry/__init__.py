@@ -1,0 +1,1 @@
+"""What is written down about the running product: logs, metrics and traces."""

@@ -1,0 +1,83 @@
+"""`/metrics` for Prometheus, the count of HTTP requests, and what waits in Celery's queue."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from config.workers.queues import QUEUE, read_queue
+from workspaces.middleware import client_address
+from workspaces.process import metrics
+
+if TYPE_CHECKING:
+    from django.http.response import HttpResponseBase
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Everything of this process and of the installation, to whom the owner lets read it; else nothing is here."""
+    if not _may_read(request):
+        raise Http404
+    return HttpResponse(generate_latest(metrics.registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    token = settings.TRELLIS.metrics_token
+    if token is not None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        if hmac.compare_digest(given, token.get_secret_value().encode()):
+            return True
+    address = client_address(request)
+    if not address:
+        return False
+    host = ip_address(address)
+    networks = settings.TRELLIS.metrics_networks
+    return any(host.version == one.version and host in one for one in networks)
+
+
+class RequestMetricsMiddleware(MiddlewareMixin):
+    """Counts requests by named route: a few microseconds each."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Note when it began."""
+        request._metrics_began = time.perf_counter()  # type: ignore[attr-defined]
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Count it. Routes come from our own table, so there is a bounded number of them."""
+        match = request.resolver_match
+        route = (match.view_name if match is not None else "") or "none"
+        method = request.method if request.method in _METHODS else metrics.OTHER
+        metrics.http_requests.labels(method, route, str(response.status_code)).inc()
+        began = getattr(request, "_metrics_began", None)
+        if began is not None:
+            metrics.http_seconds.labels(route).observe(time.perf_counter() - began)
+        return response
+
+
+def register() -> None:
+    """Offer the gauges of what the installation is wired to."""
+    if settings.TRELLIS.redis_url is not None:
+        metrics.gauge(
+            "trellis_celery_queue_length",
+            "Tasks that no worker has taken.",
+            lambda: [((QUEUE,), float(read_queue().tasks))],
+            labels=["queue"],
+        )
+        metrics.gauge(
+            "trellis_celery_oldest_task_seconds",
+            "How long the oldest task has waited for a worker.",
+            lambda: [((QUEUE,), read_queue().seconds)],
+            labels=["queue"],
+        )

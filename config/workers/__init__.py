@@ -1,0 +1,1 @@
+"""Celery's queue, its scheduler, and what tasks carry along."""

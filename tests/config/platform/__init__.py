@@ -1,0 +1,1 @@
+"""The installation as its owner sees it."""

@@ -1,0 +1,276 @@
+"""Nothing secret reaches a log line, whoever writes it and however."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.test.utils import override_settings
+from django.urls import URLResolver, get_resolver, path
+from django.utils.log import log_response
+
+from config.env import ROOT
+from config.telemetry.log_writing import write_beside, write_the_rest
+from config.telemetry.logs import MOST_A_MINUTE, configure_logging
+from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
+from workspaces import outbound
+from workspaces.redaction import remember_secret
+
+SECRET = "canary-4f1c9a7e2b"
+
+
+@pytest.fixture(params=["console", "json"])
+def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
+    """The log as text, in both formats; everything is put back afterwards."""
+    remember_secret(SECRET, workspace_id="of any workspace")
+    configure_logging(level="DEBUG", as_json=request.param == "json")
+    handler = logging.getLogger().handlers[-1]
+    assert isinstance(handler, logging.StreamHandler)
+    out = io.StringIO()
+    handler.setStream(out)
+    yield out
+    configure_logging(level="WARNING", as_json=False)
+
+
+def fail_with_a_secret() -> None:
+    password = SECRET
+    raise ValueError(f"cannot open with {password}")
+
+
+def test_known_secrets_are_masked_in_every_kind_of_line(written: io.StringIO) -> None:
+    """SEC-94: message, arguments, extra fields, structured fields, exceptions; ours and foreign ones."""
+    plain = logging.getLogger("a.library")
+    plain.warning("sent %s", SECRET)
+    plain.warning(f"sent {SECRET}")
+    plain.warning("sent", extra={"header": f"Bearer {SECRET}", "turn": "shown"})
+    structured = structlog.get_logger("ours")
+    structured.warning("sent", value=SECRET, nested={"list": [SECRET]}, authorization="x" * 20)
+    try:
+        fail_with_a_secret()
+    except ValueError:
+        plain.exception("failed")
+        structured.exception("failed")
+    text = written.getvalue()
+    assert text.count("failed") >= 2
+    assert "shown" in text
+    assert SECRET not in text
+    assert "x" * 20 not in text
+
+
+async def test_no_line_shows_what_other_servers_answer(written: io.StringIO) -> None:
+    """SEC-687: sessions, cookies and codes stand in the headers; not even the most talkative log has them."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            named = {"mcp-session-id": "a-session-id", "set-cookie": "a=a-cookie"}
+            await reply(send, 302, headers={**named, "location": "/?code=a-code"})
+
+    loopback = (ip_network("127.0.0.0/8"),)
+    with listening(app) as server:
+        async with outbound.client(networks=loopback, headers={"x-key": "a-key"}) as client:
+            answer = await client.post(f"{server.origin}/a-path", content=b"a-body")
+    assert answer.status_code == 302
+    logging.getLogger("ours").debug("shown")
+    text = written.getvalue()
+    assert "shown" in text
+    for told in ("a-session-id", "a-cookie", "a-code", "a-key", "a-path", "a-body"):
+        assert told not in text
+
+
+def test_a_server_cannot_fill_the_log(written: io.StringIO) -> None:
+    """SEC-688: the SDK writes a line with a traceback for each message that it cannot read."""
+    library = logging.getLogger("mcp.client.streamable_http")
+    for number in range(500):
+        library.error("Error parsing message %d", number)
+    logging.getLogger("mcp_servers.ours").error("shown")
+    lines = written.getvalue().splitlines()
+    listed = [line for line in lines if "Error parsing" in line]
+    # A minute may end meanwhile.
+    assert MOST_A_MINUTE <= len(listed) <= 2 * MOST_A_MINUTE
+    assert "further lines of this minute are left out" in listed[MOST_A_MINUTE - 1]
+    assert any("shown" in line for line in lines)
+
+
+def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:
+    """SEC-683: there stand an issuer's codes; Django hands the whole request on when the database is away."""
+    request = RequestFactory().get("/oauth/mcp/1/callback?code=abc123def&state=ghi456")
+    log_response("%s: %s", "Oh", request.path, response=HttpResponse(status=503), request=request)
+    text = written.getvalue()
+    assert "GET /oauth/mcp/1/callback" in text
+    assert "abc123def" not in text
+    assert "ghi456" not in text
+
+
+def fail(_request: HttpRequest) -> HttpResponse:
+    raise ValueError("it broke")
+
+
+def be_away(_request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=503)
+
+
+urlpatterns = [path("fail/", fail), path("away/", be_away)]
+
+
+@override_settings(
+    ROOT_URLCONF=__name__,
+    MIDDLEWARE=["config.serving.middleware.RequestLogMiddleware"],
+    DEBUG=False,
+)
+def test_a_request_that_fails_is_told_once(written: io.StringIO) -> None:
+    """REL-2002: whoever counts errors counts one, and reads one traceback."""
+    client = Client(raise_request_exception=False)
+    client.get("/fail/")
+    client.get("/away/")
+    text = written.getvalue()
+    assert "request_failed" in text
+    assert "ValueError: it broke" in text
+    assert "Internal Server Error: /fail/" not in text
+    assert "Service Unavailable: /away/" not in text
+
+
+def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:
+    """SEC-656: an invitation, a shared chat or a mail's link, in lines of requests and in what Django says of them."""
+    secret = SECRET[::-1]
+    links = []
+    for route in routes():
+        link = re.sub(r"<(?:str:)?(?:token|key)>|\(\?P<key>.*?\)(?=/)", secret, route)
+        if link != route:
+            links.append(re.sub(r"<.*?>|\(.*?\)", "1", link))
+    assert len(links) > 10
+    for link in links:
+        assert secret in link
+        structlog.get_logger("ours").info("request_started", request=f"GET /{link}")
+        logging.getLogger("django.security.csrf").warning(
+            "Forbidden (%s): %s", "no token", f"/{link}"
+        )
+        logging.getLogger("daphne").warning("%r for %s", object(), f"<request b'GET' b'/{link}'>")
+    assert secret not in written.getvalue()
+    logging.getLogger("ours").info(
+        "a file at plans/shared/notes.txt, and /api/shared-chats/people/"
+    )
+    assert "plans/shared/notes.txt, and /api/shared-chats/people/" in written.getvalue()
+
+
+def routes(resolver: URLResolver | None = None, place: str = "") -> Iterator[str]:
+    """Every address, as it is written down."""
+    for one in (resolver or get_resolver()).url_patterns:
+        where = place + str(one.pattern).lstrip("^").rstrip("$")
+        if isinstance(one, URLResolver):
+            yield from routes(one, where)
+        else:
+            yield where
+
+
+def test_a_traceback_shows_no_local_variables(written: io.StringIO) -> None:
+    """SEC-96: not even those that nobody has marked as secret."""
+
+    def inner() -> None:
+        unmarked = "another-canary"
+        if unmarked:
+            raise RuntimeError("boom")
+
+    try:
+        inner()
+    except RuntimeError:
+        logging.getLogger("a.library").exception("failed")
+        structlog.get_logger("ours").exception("failed")
+    text = written.getvalue()
+    assert "boom" in text
+    assert "unmarked = 'another-canary'" not in text
+
+
+def test_json_lines_are_json(capsys: Any) -> None:
+    """Ours: one object a line, with time, level and logger."""
+    configure_logging(level="INFO", as_json=True)
+    try:
+        structlog.get_logger("ours").info("hello", number=1)
+        line = json.loads(capsys.readouterr().err.strip().splitlines()[-1])
+    finally:
+        configure_logging(level="WARNING", as_json=False)
+    assert line["event"] == "hello"
+    assert {"timestamp", "level", "logger", "number"} <= set(line)
+
+
+@pytest.fixture
+def own_handlers() -> Iterator[None]:
+    """The handlers of the root logger are the test's; those from before are put back."""
+    root = logging.getLogger()
+    before = root.handlers[:]
+    root.handlers = []
+    yield
+    root.handlers = before
+
+
+@pytest.mark.parametrize("kind", ["a stream that somebody closes", "a file of its own"])
+def test_log_lines_never_go_into_another_file(
+    own_handlers: None, tmp_path: Path, kind: str
+) -> None:
+    """REL-1811: the number of a file that was closed goes to the next one that is opened, such as the database."""
+    log, other = tmp_path / "log", tmp_path / "database"
+    if kind == "a file of its own":
+        logging.getLogger().addHandler(logging.FileHandler(log))
+        write_beside()
+    else:
+        with log.open("w") as stream:
+            logging.getLogger().addHandler(logging.StreamHandler(stream))
+            write_beside()
+    with other.open("w"):
+        logging.getLogger("ours").error("hello")
+        write_the_rest()
+    assert (log.read_text(), other.read_text()) == ("hello\n", "")
+
+
+FLOOD = """
+import logging, sys
+from config.telemetry.log_writing import write_beside
+from config.telemetry.logs import configure_logging
+configure_logging(level="INFO", as_json=True)
+write_beside()
+for number in range(20_000):
+    logging.getLogger("ours").warning("line %s", number)
+sys.stdout.write("went on\\n")
+sys.stdout.flush()
+sys.stdin.readline()
+"""
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up() -> None:
+    """REL-1535: as a terminal that was stopped. Once it is read again, it says how many lines found no room."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FLOOD],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as flooding:
+        assert flooding.stdout is not None
+        assert flooding.stderr is not None
+        assert flooding.stdin is not None
+        # Not one line of the log has been read.
+        assert flooding.stdout.readline() == "went on\n"
+        lines = []
+        for text in flooding.stderr:
+            lines.append(json.loads(text))
+            if "lines" in lines[-1]:
+                break
+        flooding.stdin.write("end\n")
+    *written, told = lines
+    assert [one["event"] for one in written[:2]] == ["line 0", "line 1"]
+    assert told["event"] == "log lines were left out"
+    assert len(written) + told["lines"] == 20_000

@@ -1,0 +1,1 @@
+"""Names, and how moments and numbers are written."""
