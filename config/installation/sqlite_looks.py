@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Generic[Result]):
+class FileFinding(Generic[Result]):
     """What a look found."""
 
     found: Result
@@ -53,10 +53,10 @@ class FileLook(Generic[Result]):
         self._lock = threading.Lock()
         self._running: threading.Event | None = None
         self._path: Path | None = None
-        self._last: Seen[Result] | None = None
+        self._last: FileFinding[Result] | None = None
         self._last_at = 0.0
 
-    def last(self, path: Path) -> Seen[Result] | None:
+    def last(self, path: Path) -> FileFinding[Result] | None:
         """The newest look, which may be minutes old; None: the first one still goes on, or failed."""
         ended = self._begin(path)
         if ended is not None:
@@ -87,13 +87,13 @@ class FileLook(Generic[Result]):
         seen = None
         try:
             with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as own:
-                seen = Seen(self._ask(own), datetime.now(UTC))
+                seen = FileFinding(self._ask(own), datetime.now(UTC))
         except Exception:
             logger.exception("file_look_failed", extra={"look": self._name})
         finally:
             self._end(path, ended, seen)
 
-    def _end(self, path: Path, ended: threading.Event, seen: Seen[Result] | None) -> None:
+    def _end(self, path: Path, ended: threading.Event, seen: FileFinding[Result] | None) -> None:
         with self._lock:
             if path == self._path and self._running is ended:
                 self._running = None

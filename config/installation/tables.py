@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from config.installation import sqlite_looks
-from config.installation.sqlite_looks import Seen
+from config.installation.sqlite_looks import FileFinding
 from workspaces.database.time_limits import TookTooLong, at_most
 
 MOST_PARTS: Final = 10
@@ -232,14 +232,16 @@ def _beside_sqlite() -> int:
         return 0
 
 
-def _pages_of_sqlite() -> tuple[Seen[dict[str, int] | None] | None, bool]:
+def _pages_of_sqlite() -> tuple[FileFinding[dict[str, int] | None] | None, bool]:
     """Bytes of each table and index, as somebody last counted them; and whether they are being counted for the first time."""
     path = sqlite_looks.database_file()
     if path is not None:
         seen = sqlite_looks.pages.last(path)
         return seen, seen is None
     connection.ensure_connection()
-    return Seen(sqlite_looks.count_pages(connection.connection, SECONDS), datetime.now(UTC)), False
+    return FileFinding(
+        sqlite_looks.count_pages(connection.connection, SECONDS), datetime.now(UTC)
+    ), False
 
 
 def _rows_of_sqlite() -> dict[str, int]:

@@ -16,7 +16,7 @@ from config import doctor
 from config.doctor import FindingState
 from config.installation import sqlite_looks
 from config.installation.database_faults import DAMAGED
-from config.installation.sqlite_looks import FileLook, Seen
+from config.installation.sqlite_looks import FileLook, FileFinding
 from config.installation.tables import read_database
 from tests.patience import PATIENCE
 from tests.platform_api import Api, in_browser
@@ -61,7 +61,7 @@ def asked(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Eve
     may_end.set()
 
 
-def ended(look: FileLook[Any], path: Path) -> Seen[Any]:
+def ended(look: FileLook[Any], path: Path) -> FileFinding[Any]:
     """What it found, once it has."""
     for _ in range(1000):
         if (seen := look.last(path)) is not None:
@@ -149,10 +149,10 @@ def test_the_page_tells_how_old_the_look_for_damage_is(
     asked.set()
     ended(sqlite_looks.damage, file)
     assert told()["text"].endswith("no damage was found in its file just now")
-    old = Seen(False, datetime.now(UTC) - timedelta(minutes=12))
+    old = FileFinding(False, datetime.now(UTC) - timedelta(minutes=12))
     monkeypatch.setattr(sqlite_looks.damage, "_last", old)
     assert told()["text"].endswith("no damage was found in its file 12 minutes ago")
-    monkeypatch.setattr(sqlite_looks.damage, "_last", Seen(True, old.at))
+    monkeypatch.setattr(sqlite_looks.damage, "_last", FileFinding(True, old.at))
     assert (told()["text"], told()["state"]) == (DAMAGED.text, "failed")
     found = {one.part: one for one in doctor.examine()}
     assert found["database"].state is FindingState.OK
