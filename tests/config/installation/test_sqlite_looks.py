@@ -16,7 +16,7 @@ from config import doctor
 from config.doctor import FindingState
 from config.installation import sqlite_looks
 from config.installation.database_faults import DAMAGED
-from config.installation.sqlite_looks import FileLook, FileFinding
+from config.installation.sqlite_looks import FileFinding, FileLook
 from config.installation.tables import read_database
 from tests.patience import PATIENCE
 from tests.platform_api import Api, in_browser
