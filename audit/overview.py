@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
@@ -24,7 +25,7 @@ from audit.models import Alert, AlertDelivery, AuditEntry, AuditSeal, ReportSche
 from audit.reports import facts, providers
 from audit.reports.providers import Job
 from audit.streams.services import streams_of
-from audit.streams.views import row_of
+from audit.streams.views import StreamRow, row_of
 from audit.views.header import header_of
 from audit.views.parts import call_url, described, found_by, shown_strip, workspace_of
 from workspaces.delivery.outbox import state_of
@@ -221,10 +222,7 @@ def _needs(
         ),
         *(AttentionItem(text=text, url=f"{here}#servers") for text in _down_in_words(down)),
         *(
-            AttentionItem(
-                text=_("The stream “%(name)s” cannot send.") % {"name": row.stream.name},
-                url=streams_url,
-            )
+            AttentionItem(text=_stream_in_words(row), url=streams_url)
             for row in context["streams"]
             if row.tone == "bad"
         ),
@@ -235,6 +233,14 @@ def _needs(
             if job.failed or is_late
         ),
     ]
+
+
+def _stream_in_words(row: StreamRow) -> str:
+    sentence = _("The stream “%(name)s” cannot send.") % {"name": row.stream.name}
+    if row.state.failing_since is None:
+        return sentence
+    failed = _("It has failed for %(time)s.") % {"time": timesince(row.state.failing_since)}
+    return f"{sentence} {failed}"
 
 
 def _down_in_words(names: Sequence[str]) -> list[str]:

@@ -58,6 +58,10 @@ class StreamState(models.Model):
     claim = models.UUIDField(null=True, help_text=_("Of the process that sends now."))
     claimed_until = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0, help_text=_("In a row."))
+    failing_since = models.DateTimeField(
+        null=True, help_text=_("The first of the failures in a row.")
+    )
+    last_failed_at = models.DateTimeField(null=True, help_text=_("Also once it sends again."))
     next_attempt_at = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=300, blank=True)
     last_sent_at = models.DateTimeField(null=True)

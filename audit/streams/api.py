@@ -92,6 +92,14 @@ class StreamOutput(serializers.ModelSerializer[AuditStream]):
     has_client_key = serializers.SerializerMethodField()
     failures = serializers.IntegerField(source="state.failures", help_text="In a row.")
     last_error = serializers.CharField(source="state.last_error", allow_blank=True)
+    failing_since = serializers.DateTimeField(
+        source="state.failing_since",
+        allow_null=True,
+        help_text="The first of the failures in a row. Null: it does not fail.",
+    )
+    last_failed_at = serializers.DateTimeField(
+        source="state.last_failed_at", allow_null=True, help_text="Also once it sends again."
+    )
     next_attempt_at = serializers.DateTimeField(
         source="state.next_attempt_at",
         allow_null=True,
@@ -107,7 +115,8 @@ class StreamOutput(serializers.ModelSerializer[AuditStream]):
         fields: ClassVar[Any] = (
             *("id", "name", "kind", "target", "has_headers", "has_client_key"),
             *("ca_certificates", "client_certificate", "is_paused", "waiting"),
-            *("failures", "last_error", "next_attempt_at", "last_sent_at"),
+            *("failures", "last_error", "failing_since", "last_failed_at"),
+            *("next_attempt_at", "last_sent_at"),
             *("sent", "refused", "created_at"),
         )
 

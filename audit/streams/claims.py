@@ -59,7 +59,12 @@ def note_taken(
 ) -> bool:
     """Move the cursor, once the sink has said yes; False if the stream is no longer ours."""
     now = database_now()
-    changes: dict[str, object] = {"failures": 0, "last_error": "", "next_attempt_at": None}
+    changes: dict[str, object] = {
+        "failures": 0,
+        "failing_since": None,
+        "last_error": "",
+        "next_attempt_at": None,
+    }
     if sent:
         changes |= {
             "last_sent_at": now,
@@ -82,8 +87,11 @@ def note_failure(
     failures = state.failures + 1
     pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 20), LONGEST_PAUSE_SECONDS)
     pause *= random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  spreads load, keeps no secret
+    now = database_now()
     StreamState.objects.filter(stream=stream, claim=mine).update(
         failures=failures,
+        failing_since=state.failing_since if state.failures else now,
+        last_failed_at=now,
         last_error=message[:300],
-        next_attempt_at=database_now() + timedelta(seconds=max(pause, retry_after or 0.0)),
+        next_attempt_at=now + timedelta(seconds=max(pause, retry_after or 0.0)),
     )

@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from django.core.files.base import File
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.http import content_disposition_header, parse_etags
+from django.utils.cache import get_conditional_response
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _Response = TypeVar("_Response", bound=HttpResponseBase)
 _PIECE: Final = 256 * 1024
-_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
+_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.I | re.A)
 _FRAMES = re.compile(rb"(</?(?:[\w.-]+:)?)(iframe|frameset|frame|portal|fencedframe)\b", re.I)
 
 _DOCTYPE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*(?:<!doctype[^>]*>)?", re.I)
@@ -62,10 +62,11 @@ PAGE_POLICY = "sandbox; " + _PREVIEW_POLICY.format(scripts="")
 """For drawings, and for a page that is opened by itself: not even their own scripts run."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     start: int
     length: int
+    is_asked_for: bool
+    """Somebody wants just this of it, also where it is all."""
 
 
 def download(
@@ -78,65 +79,58 @@ def download(
     Raises:
         ContentMissing: the storage does not have it.
     """
-    etag = f'"{version.sha256}"'
-    if _is_known(request, etag):
-        return _with_headers(HttpResponse(status=304), etag, DOWNLOAD_POLICY)
-    part = _part_of(request, etag, version.size)
-    if part is not None and part.length <= 0:
-        response = HttpResponse(status=416)
-        response["Content-Range"] = f"bytes */{version.size}"
-        return _with_headers(response, etag, DOWNLOAD_POLICY)
-    start, length = (part.start, part.length) if part else (0, version.size)
-    content = b"" if request.method == "HEAD" else storage.read(version.path, start, length)
-    kind = version.content_type
+    etag, size = f'"{version.sha256}"', version.size
+    part = _wanted(request, etag, size)
+    if isinstance(part, HttpResponse):
+        return _with_headers(part, etag, DOWNLOAD_POLICY)
+    is_head, kind = request.method == "HEAD", version.content_type
+    content = b"" if is_head else storage.read(version.path, part.start, part.length)
+    is_whole = part.length == size
     response = HttpResponse(
-        content,
-        content_type=_with_charset(kind, content)
-        if start == 0 and length == version.size
-        else kind,
-        status=206 if part else 200,
+        content, content_type=_with_charset(kind, content) if is_whole else kind
     )
-    response["Content-Length"] = str(length)
-    if part is not None:
-        response["Content-Range"] = f"bytes {start}-{start + length - 1}/{version.size}"
+    _say_part(response, part, size)
     name = download_name(artifact.name, kind)
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
-    response["Accept-Ranges"] = "bytes"
     return _with_headers(response, etag, DOWNLOAD_POLICY)
 
 
 def give_large(
-    request: HttpRequest, *, path: str, size: int, sha256: str, content_type: str, name: str
+    request: HttpRequest,
+    *,
+    path: str,
+    size: int,
+    sha256: str,
+    content_type: str,
+    name: str,
+    record: Callable[[int, int], None],
 ) -> HttpResponseBase:
     """A file of any size, whole or from where a download stopped, to be saved. It is read while it is sent, and kept by nobody on the way.
+
+    Args:
+        record: told the first byte and how many are given, before any is.
 
     Raises:
         ContentMissing: the storage does not have it.
     """
     etag = f'"{sha256}"'
-    part = _part_of(request, etag, size) or _Part(0, size)
-    is_part = "Range" in request.headers and part != _Part(0, size)
-    if part.length <= 0:
-        response: HttpResponseBase = HttpResponse(status=416)
-        response["Content-Range"] = f"bytes */{size}"
-        return _for_one_person(response, etag)
+    part = _wanted(request, etag, size)
+    if isinstance(part, HttpResponse):
+        return _for_one_person(part, etag)
+    response: HttpResponseBase
     if request.method == "HEAD":
         response = HttpResponse(content_type=content_type)
     else:
+        record(part.start, part.length)
         # A synchronous iterator under an asynchronous server would be read whole before the first byte.
         pieces = (
             _pieces_by_and_by(storage.open_content(path), part)
             if isinstance(request, ASGIRequest)
             else _pieces(storage.open_content(path), part)
         )
-        response = StreamingHttpResponse(
-            pieces, content_type=content_type, status=206 if is_part else 200
-        )
-    if is_part:
-        response["Content-Range"] = f"bytes {part.start}-{part.start + part.length - 1}/{size}"
-    response["Content-Length"] = str(part.length)
+        response = StreamingHttpResponse(pieces, content_type=content_type)
+    _say_part(response, part, size)
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
-    response["Accept-Ranges"] = "bytes"
     return _for_one_person(response, etag)
 
 
@@ -213,8 +207,9 @@ def reading(version: ArtifactVersion, text: str) -> HttpResponse:
 
 def _picture(request: HttpRequest, version: ArtifactVersion) -> HttpResponse:
     etag = f'"{version.sha256}-drawn"'
-    if _is_known(request, etag):
-        return _with_headers(HttpResponse(status=304), etag, DOWNLOAD_POLICY)
+    early = get_conditional_response(request, etag=etag)
+    if early is not None:
+        return _with_headers(early, etag, DOWNLOAD_POLICY)
     try:
         picture = clean_picture(base64.b64encode(storage.read(version.path)).decode())
     except UnshowablePicture as error:
@@ -233,18 +228,31 @@ def _with_headers(response: _Response, etag: str, policy: str) -> _Response:
     return response
 
 
-def _is_known(request: HttpRequest, etag: str) -> bool:
-    known = request.headers.get("If-None-Match")
-    if not known:
-        return False
-    tags = [tag.removeprefix("W/") for tag in parse_etags(known)]
-    return "*" in tags or etag in tags
+def _wanted(request: HttpRequest, etag: str, size: int) -> _Part | HttpResponse:
+    """What of a file to give; or the answer, if it is known already, is not the one that is meant, or has no such part."""
+    early = get_conditional_response(request, etag=etag)
+    if early is not None:
+        return early
+    part = _part_of(request, etag, size)
+    if part is None:
+        return _Part(0, size, is_asked_for=False)
+    if part.length <= 0:
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+    return part
+
+
+def _say_part(response: HttpResponseBase, part: _Part, size: int) -> None:
+    response["Accept-Ranges"] = "bytes"
+    response["Content-Length"] = str(part.length)
+    if part.is_asked_for:
+        response.status_code = 206
+        response["Content-Range"] = f"bytes {part.start}-{part.start + part.length - 1}/{size}"
 
 
 def _part_of(request: HttpRequest, etag: str, size: int) -> _Part | None:
     """The one range that is asked for; None for the whole, and for what is not understood."""
     match = _RANGE.fullmatch(request.headers.get("Range", "").strip())
-    if match is None or request.method not in ("GET", "HEAD"):
+    if match is None or request.method != "GET":
         return None
     if (condition := request.headers.get("If-Range")) and condition.strip() != etag:
         return None
@@ -253,9 +261,9 @@ def _part_of(request: HttpRequest, etag: str, size: int) -> _Part | None:
         return None
     if not first:
         length = min(int(last), size)
-        return _Part(size - length, length)
+        return _Part(size - length, length, is_asked_for=True)
     start = int(first)
     end = min(int(last), size - 1) if last else size - 1
     if last and int(last) < start:
         return None
-    return _Part(start, end - start + 1)
+    return _Part(start, end - start + 1, is_asked_for=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.utils.text import slugify
 
 from chat.artifacts import serving
 from chat.models import DataCopy, DataCopyPart
-from chat.services.data_copies import record_download
+from chat.services.data_copies import check_is_theirs, record_download
 from chat.values import CopyStatus
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
@@ -28,12 +29,11 @@ def give_part(
         ContentMissing: the storage does not have it.
         PermissionDenied: it is somebody else's.
     """
+    check_is_theirs(row.owner_id, actor)
     parts = DataCopyPart.objects.for_workspace(row.workspace_id).filter(copy=row, number=number)
     part = parts.select_related("copy__workspace").first()
     if part is None or part.copy.status != CopyStatus.READY:
         raise NotFound
-    if request.method == "GET":
-        record_download(part=part, actor=actor)
     return serving.give_large(
         request,
         path=part.path,
@@ -41,6 +41,7 @@ def give_part(
         sha256=part.sha256,
         content_type="application/zip",
         name=_name(part),
+        record=partial(record_download, part=part, actor=actor),
     )
 
 

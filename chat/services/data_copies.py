@@ -48,7 +48,7 @@ def request_copy(
         Conflict: another copy of this person is being made.
     """
     require(actor, Permission.USE_CHAT, workspace_id=workspace.pk)
-    _check_is_theirs(owner.pk, actor)
+    check_is_theirs(owner.pk, actor)
     mine = DataCopy.objects.for_workspace(workspace).filter(owner=owner)
     busy = Conflict(_("A copy of your data is being made. Wait until it is ready, or cancel it."))
     if mine.filter(status__in=OPEN_COPIES).exists():
@@ -71,7 +71,7 @@ def cancel_copy(*, row: DataCopy, actor: Actor) -> None:
         Conflict: it is not being made any more.
     """
     require(actor, Permission.USE_CHAT, workspace_id=row.workspace_id)
-    _check_is_theirs(row.owner_id, actor)
+    check_is_theirs(row.owner_id, actor)
     if not end_copy(row, OPEN_COPIES, CopyStatus.CANCELLED, actor):
         raise Conflict(_("This copy is not being made any more."))
     row.refresh_from_db()
@@ -84,21 +84,26 @@ def erase_copy(*, row: DataCopy, actor: Actor) -> None:
         Conflict: it is not there any more.
     """
     require(actor, Permission.USE_CHAT, workspace_id=row.workspace_id)
-    _check_is_theirs(row.owner_id, actor)
+    check_is_theirs(row.owner_id, actor)
     if not end_copy(row, [CopyStatus.READY.value], CopyStatus.ERASED, actor):
         raise Conflict(_("This copy is not there any more."))
     row.refresh_from_db()
 
 
-def record_download(*, part: DataCopyPart, actor: Actor) -> None:
-    """Enter in the log that a person downloads a part of their copy.
+def record_download(start: int, length: int, *, part: DataCopyPart, actor: Actor) -> None:
+    """Enter in the log that a person downloads a part of their copy, or goes on with it.
+
+    Args:
+        start: the first byte that they are given.
+        length: how many bytes.
 
     Raises:
         PermissionDenied: it is somebody else's.
     """
     require(actor, Permission.USE_CHAT, workspace_id=part.workspace_id)
-    _check_is_theirs(part.copy.owner_id, actor)
-    enter(Action.DATA_COPY_DOWNLOADED, part.copy, actor, part=part.number, bytes=part.size)
+    check_is_theirs(part.copy.owner_id, actor)
+    given = {"bytes": length, **({"offset": start} if start else {})}
+    enter(Action.DATA_COPY_DOWNLOADED, part.copy, actor, part=part.number, **given)
 
 
 def end_copies_of(workspace_id: UUID, user_id: UUID, actor: Actor) -> None:
@@ -196,7 +201,7 @@ def chats_to_copy(row: DataCopy) -> Any:
     return rows.filter(owner_id=row.owner_id, deleted_at=None, bud__is_draft=False)
 
 
-def _check_is_theirs(owner_id: UUID, actor: Actor) -> None:
+def check_is_theirs(owner_id: UUID, actor: Actor) -> None:
     """A copy is for the person alone, whatever else others may do in the workspace."""
     if actor.user_id != owner_id:
         raise PermissionDenied(_("Only the person whose data it is can do that."))

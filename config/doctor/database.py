@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-import time
 from typing import Final
 
 from django.conf import settings
@@ -12,23 +10,26 @@ from django.utils.translation import ngettext
 
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.health import write_to_database
-from config.installation.database_faults import (
-    DAMAGED,
-)
+from config.installation import sqlite_looks
+from config.installation.database_faults import DAMAGED
 from config.installation.versions import database_version
 from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.database.postgresql import policies
 from workspaces.words.formats import whole
+from workspaces.words.waiting_times import duration_in_words
 
 OLDEST_POSTGRESQL: Final = 15
 TIMEOUTS: Final = {"idle_in_transaction_session_timeout": "10s", "lock_timeout": "20s"}
 DAMAGE_SECONDS: Final = 5.0
-"""How long the doctor looks for damage in SQLite's file. A backup looks through all of it."""
-_STEPS: Final = 100_000
+"""How long `manage.py doctor` looks for damage in SQLite's file. A backup looks through all of it."""
 
 
-def check_database(part: str) -> DoctorFinding:
-    """Look whether the database is new enough, migrated, sound, and takes writes."""
+def check_database(part: str, *, is_patient: bool = True) -> DoctorFinding:
+    """Look whether the database is new enough, migrated, sound, and takes writes.
+
+    Args:
+        is_patient: false for pages, which tell when somebody last looked for damage, and do not wait for the next look.
+    """
     name, found = database_version()
     if connection.vendor == "postgresql" and int(found.split(".")[0]) < OLDEST_POSTGRESQL:
         return failed(
@@ -43,7 +44,8 @@ def check_database(part: str) -> DoctorFinding:
             % whole(missing),
             "Run: python3 manage.py migrate",
         )
-    if _is_damaged():
+    is_damaged, last_look = (_is_damaged(), "") if is_patient else _last_damage()
+    if is_damaged:
         return failed(part, DAMAGED.text, DAMAGED.advice)
     write_to_database()  # what it raises is this line's text
     if newer := find_newer():
@@ -59,7 +61,7 @@ def check_database(part: str) -> DoctorFinding:
             "As the database's owner, run: "
             + " ".join(f"ALTER ROLE … SET {one} = '{TIMEOUTS[one]}';" for one in unset),
         )
-    return ok(part, f"{name} {found}, all migrations are there")
+    return ok(part, f"{name} {found}, all migrations are there{last_look}")
 
 
 def _is_damaged() -> bool:
@@ -67,15 +69,20 @@ def _is_damaged() -> bool:
     if connection.vendor != "sqlite":
         return False
     connection.ensure_connection()
-    end = time.monotonic() + DAMAGE_SECONDS
-    raw = connection.connection
-    raw.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
-    try:
-        return [row[0] for row in raw.execute("PRAGMA quick_check(1)")] != ["ok"]
-    except sqlite3.OperationalError:
-        return False  # the time was over
-    finally:
-        raw.set_progress_handler(None, 0)
+    return sqlite_looks.find_damage(connection.connection, DAMAGE_SECONDS)
+
+
+def _last_damage() -> tuple[bool, str]:
+    """What the last look for damage found, and how old it is, in words."""
+    path = sqlite_looks.database_file()
+    if path is None:
+        return _is_damaged(), ""
+    seen = sqlite_looks.damage.last(path)
+    if seen is None:
+        return False, "; Trellis looks for damage in its file, so look again in a moment"
+    seconds = round(seen.age.total_seconds())
+    when = f"{duration_in_words(seconds)} ago" if seconds else "just now"
+    return seen.found, f"; no damage was found in its file {when}"
 
 
 def _missing_timeouts() -> list[str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from django.conf import settings
+from django.db.models import Min
 from django.utils.translation import ngettext
 
 from audit.models import AuditStream
 from audit.spool import spool_size
 from config.doctor.findings import DoctorFinding, FindingState, look, ok
+from workspaces.database import database_now
 from workspaces.words.formats import whole
+from workspaces.words.waiting_times import duration_in_words
 
 QUEUE_LENGTH: Final = 1_000
 QUEUE_SECONDS: Final = 600
@@ -65,10 +68,15 @@ def _check_streams(part: str) -> DoctorFinding | None:
     failing = AuditStream.objects.across_workspaces().filter(is_paused=False, state__failures__gt=0)
     if not (number := failing.count()):
         return None
+    first = failing.aggregate(first=Min("state__failing_since"))["first"]
+    text = ngettext("%s audit stream cannot deliver", "%s audit streams cannot deliver", number)
+    since = ""
+    if first is not None:
+        one = "" if number == 1 else "one of them "
+        since = f", {one}for {duration_in_words((database_now() - first).total_seconds())}"
     return look(
         part,
-        ngettext("%s audit stream cannot deliver", "%s audit streams cannot deliver", number)
-        % whole(number),
+        text % whole(number) + since,
         "Their pages under Audit › Streams show the reason.",
     )
 

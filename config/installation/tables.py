@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
+from config.installation import sqlite_looks
+from config.installation.sqlite_looks import FileFinding
 from workspaces.database.time_limits import TookTooLong, at_most
 
 MOST_PARTS: Final = 10
 SECONDS: Final = 2.0
-"""How long SQLite may count the pages of its file."""
+"""How long the database may count."""
 _PARTS: Final[tuple[tuple[Promise, tuple[str, ...]], ...]] = (
     (_("Log entries"), ("audit_auditentry", "audit_auditseal", "audit_pendingseal")),
     (_("What calls sent and got, in the log"), ("audit_auditbody",)),
@@ -85,16 +88,22 @@ class DatabaseSize:
     """The largest first; what is left stands last, together."""
     is_counted: bool
     """Whether the sizes of the parts are known."""
+    counted_at: datetime | None = None
+    """When they were counted; None: just now, or not at all."""
+    is_being_counted: bool = False
+    """They will be known in a moment."""
 
 
 def read_database() -> DatabaseSize:
     """Look once, within a few seconds at most."""
-    waiting = 0
+    waiting, counted_at, is_being_counted = 0, None, False
     if connection.vendor == "postgresql":
         size, reusable, tables = _postgresql()
         engine = "PostgreSQL"
     else:
-        size, reusable, tables = _sqlite()
+        seen, is_being_counted = _pages_of_sqlite()
+        size, reusable, tables = _sqlite(seen.found if seen else None)
+        counted_at = seen.at if seen else None
         engine = "SQLite"
         waiting = _beside_sqlite()
     parts = parts_of(tables)
@@ -108,6 +117,8 @@ def read_database() -> DatabaseSize:
         reusable=reusable,
         parts=parts,
         is_counted=is_counted,
+        counted_at=counted_at if is_counted else None,
+        is_being_counted=is_being_counted,
     )
 
 
@@ -184,8 +195,8 @@ def _postgresql() -> tuple[int, int | None, dict[str, TableSize]]:
     return int(size), None, tables
 
 
-def _sqlite() -> tuple[int, int | None, dict[str, TableSize]]:
-    """Size of the file; its pages are counted where SQLite can, and there is time."""
+def _sqlite(pages: Mapping[str, int] | None) -> tuple[int, int | None, dict[str, TableSize]]:
+    """Size of the file, and what of; `pages` are the bytes of its tables and indexes, where they are known."""
     with connection.cursor() as cursor:
         found = {}
         for pragma in ("page_size", "page_count", "freelist_count"):
@@ -199,7 +210,6 @@ def _sqlite() -> tuple[int, int | None, dict[str, TableSize]]:
             owners[name] = table
             tables += [name] if kind == "table" else []
     rows = _rows_of_sqlite()
-    pages = _pages_of_sqlite()
     sizes: Counter[str] = Counter()
     for name, size in (pages or {}).items():
         sizes[owners.get(name, name)] += size
@@ -222,18 +232,16 @@ def _beside_sqlite() -> int:
         return 0
 
 
-def _pages_of_sqlite() -> dict[str, int] | None:
-    """Bytes of each table and index; None: SQLite was built without `dbstat`, or there was no time."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pragma_module_list WHERE name = 'dbstat'")
-        if cursor.fetchone() is None:
-            return None
-        try:
-            with at_most(SECONDS):
-                cursor.execute("SELECT name, SUM(pgsize) FROM dbstat GROUP BY name")
-                return {str(name): int(size) for name, size in cursor.fetchall()}
-        except TookTooLong:
-            return None
+def _pages_of_sqlite() -> tuple[FileFinding[dict[str, int] | None] | None, bool]:
+    """Bytes of each table and index, as somebody last counted them; and whether they are being counted for the first time."""
+    path = sqlite_looks.database_file()
+    if path is not None:
+        seen = sqlite_looks.pages.last(path)
+        return seen, seen is None
+    connection.ensure_connection()
+    return FileFinding(
+        sqlite_looks.count_pages(connection.connection, SECONDS), datetime.now(UTC)
+    ), False
 
 
 def _rows_of_sqlite() -> dict[str, int]:

@@ -64,8 +64,11 @@ class StateViewSet(PlatformViewSet):
         operation_id="platform_state_retrieve",
     )
     def list(self, request: Request) -> Response:
-        """Look at everything the installation stands on. Nothing of a key is told but whether it is there."""
-        found = examine()
+        """Look at everything the installation stands on. Nothing of a key is told but whether it is there.
+
+        A large SQLite file is looked through for damage beside this, and the finding tells how long ago.
+        """
+        found = examine(is_patient=False)
         shown = {
             "restored_at": restored_at(),
             "unwell": sum(one.state is not FindingState.OK for one in found),
@@ -198,6 +201,11 @@ class DatabaseSizeOutput(serializers.Serializer[Any]):
         allow_null=True, help_text="Bytes of it that take what comes next. Null: not known."
     )
     parts = DatabasePartOutput(many=True, help_text="The ten largest, then everything else.")
+    counted_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the sizes of the parts were counted. Null: just now, or not at all.",
+    )
+    is_being_counted = serializers.BooleanField(help_text="They will be known in a moment.")
 
 
 class DiskOutput(serializers.Serializer[Any]):

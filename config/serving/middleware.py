@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import structlog
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _COMPRESSIBLE = re.compile(
     r"text/|application/(javascript$|json$|(.+\+)?(json|xml|yaml)$|vnd\.oai\.openapi)"
 )
+_WORTH_RESUMING = 2**20
+"""Bytes of a file from which on it is better to go on with a broken download than to have less to load."""
 _PROBES = frozenset({"/healthz", "/readyz"})
 _PARTS_OF_PAGES = re.compile(r"text/(javascript|css)\b|font/")
 """Types of static files that browsers never show by themselves: the policy that holds is that of their page."""
@@ -208,7 +210,8 @@ class CompressionMiddleware(GZipMiddleware):
     """Compresses pages, scripts and JSON.
 
     Django appends random bytes, so that the length of a page tells nothing about a secret in it (BREACH). Streams are
-    left alone: their pieces have to arrive one by one.
+    left alone: their pieces have to arrive one by one. So are long files: a download goes on after a break only where
+    its bytes are the same each time.
     """
 
     def process_response(
@@ -217,5 +220,8 @@ class CompressionMiddleware(GZipMiddleware):
         """Compress it, or leave it as it is."""
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
         if response.streaming or response.status_code == 206 or not _COMPRESSIBLE.match(kind):
+            return response
+        content = cast("HttpResponse", response).content
+        if "Accept-Ranges" in response.headers and len(content) >= _WORTH_RESUMING:
             return response
         return super().process_response(request, response)

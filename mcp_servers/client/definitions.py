@@ -7,14 +7,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_servers.client.canonical import check_json, clean_text
+from mcp_servers.client.canonical import canonical_json, clean_text
 from mcp_servers.client.errors import InvalidJson
 from mcp_servers.client.schema_work import UnusableSchema
-from mcp_servers.client.schemas import check_schema
+from mcp_servers.client.schemas import MAX_SCHEMA_BYTES, check_schema
 
 MAX_NAME_LENGTH: Final = 256
 MAX_DESCRIPTION_LENGTH: Final = 16 * 1024
-MAX_META_BYTES: Final = 16 * 1024
 MAX_ICONS: Final = 10
 MAX_ICON_URL: Final = 2048
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
@@ -48,6 +47,8 @@ class ToolDefinition:
     """SHA-256 over everything the server said about what the tool is; the order of keys does not matter."""
     problem: str = ""
     """Why the tool cannot be used; empty for a sound one."""
+    output_problem: str = ""
+    """Why its results are not checked; empty where they are, and where it says nothing about them."""
 
 
 def read_definition(raw: object, *, supports_tasks: bool = False) -> ToolDefinition | None:
@@ -75,6 +76,7 @@ def read_definition(raw: object, *, supports_tasks: bool = False) -> ToolDefinit
         problem = str(error)
     else:
         problem = ""
+    output_schema, output_problem = _output_schema(raw)
     annotations = raw.get("annotations")
     title = raw.get("title") or (
         annotations.get("title") if isinstance(annotations, dict) else None
@@ -84,13 +86,14 @@ def read_definition(raw: object, *, supports_tasks: bool = False) -> ToolDefinit
         title=_text(title, MAX_NAME_LENGTH),
         description=_text(raw.get("description"), MAX_DESCRIPTION_LENGTH),
         input_schema=storable(raw.get("inputSchema")),
-        output_schema=_output_schema(raw),
+        output_schema=output_schema,
         annotations=storable(annotations),
         meta=storable(raw.get("_meta")),
         icons=read_icons(raw.get("icons")),
         task_support=task_support,
         hash=definition_hash(raw),
         problem=problem,
+        output_problem=output_problem,
     )
 
 
@@ -123,16 +126,19 @@ def _check(raw: dict[str, Any]) -> None:
             raise UnusableSchema(f"its {part.strip('_')} cannot be stored.")
 
 
-def _output_schema(raw: dict[str, Any]) -> dict[str, Any] | None:
-    """What results are checked against; None if there is nothing that can be used.
+def _output_schema(raw: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """What results are checked against, if there is anything that can be used; and what is wrong with it otherwise.
 
     The schema restrains nothing that the tool does, so one that is too large takes no tool away.
     """
+    given = raw.get("outputSchema")
+    if given is None:
+        return None, ""
     try:
-        check_schema(raw.get("outputSchema"), what="output")
-    except UnusableSchema:
-        return None
-    return storable(raw["outputSchema"])
+        check_schema(given, what="output")
+    except UnusableSchema as error:
+        return None, str(error)
+    return storable(given), ""
 
 
 def _text(value: object, limit: int) -> str:
@@ -189,7 +195,7 @@ def storable(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
     try:
-        check_json(value)
+        size = len(canonical_json(value))
     except InvalidJson:
         return {}
-    return value if len(json.dumps(value)) <= 4 * MAX_META_BYTES else {}
+    return value if size <= MAX_SCHEMA_BYTES else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
@@ -191,4 +192,6 @@ def _check_size(schema: dict[str, Any], what: str) -> None:
     except InvalidJson as error:
         raise UnusableSchema(f"its {what} schema cannot be stored: {error.message}.") from error
     if size > MAX_SCHEMA_BYTES:
-        raise UnusableSchema(f"its {what} schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB.")
+        raise UnusableSchema(
+            f"its {what} schema has {math.ceil(size / 1024)} KiB, more than {MAX_SCHEMA_BYTES // 1024} KiB."
+        )

@@ -90,6 +90,8 @@ class McpTool(WorkspaceModel):
     """What was accepted, for showing what changed."""
     problem = models.TextField(blank=True, editable=False)
     """Why the tool cannot be used, in plain words; empty for a sound one."""
+    output_problem = models.TextField(blank=True, default="", db_default="", editable=False)
+    """Why its structured results are not checked, in plain words; nothing that keeps it from being called."""
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField(editable=False)
     removed_at = models.DateTimeField(null=True, editable=False)

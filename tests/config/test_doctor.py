@@ -142,6 +142,10 @@ def test_one_thing_is_told_as_one(tenant: Tenant) -> None:
         StreamState.objects.create(stream=stream, failures=1)
         found = {one.part: one for one in doctor.examine()}
         assert found["queues"].text.startswith(told)
+    since = database_now() - timedelta(hours=5)
+    StreamState.objects.filter(stream=stream).update(failing_since=since)
+    found = {one.part: one for one in doctor.examine()}
+    assert found["queues"].text == "2 audit streams cannot deliver, one of them for 5 hours"
 
 
 def test_what_cannot_be_looked_at_is_one_line_and_the_others_follow(

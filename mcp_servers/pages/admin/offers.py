@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
 from mcp_servers.pages.admin.common import OfServerAdmin, tool_state
-from mcp_servers.pages.cards import badges_of
+from mcp_servers.pages.cards import badges_of, unchecked_results
 from mcp_servers.registry import services
 from workspaces.pages.model_admin import ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import row_action
@@ -72,7 +73,18 @@ class McpToolAdmin(SwitchedAdmin):
     fieldsets = (
         (
             None,
-            {"fields": ("name", "server", "title", "description", "badges", "state", "warnings")},
+            {
+                "fields": (
+                    "name",
+                    "server",
+                    "title",
+                    "description",
+                    "badges",
+                    "state",
+                    "warnings",
+                    "results",
+                )
+            },
         ),
         (_("Use"), {"fields": ("is_enabled", "approval_override")}),
         (
@@ -95,6 +107,7 @@ class McpToolAdmin(SwitchedAdmin):
             "badges",
             "state",
             "warnings",
+            "results",
             "renamed_from",
             "task_support",
             "input_schema",
@@ -142,6 +155,12 @@ class McpToolAdmin(SwitchedAdmin):
     @admin.display(description=_("State"))
     def state(self, tool: McpTool) -> str:
         return tool_state(tool)
+
+    @admin.display(description=_("Structured results"), empty_value="–")
+    def results(self, tool: McpTool) -> str | None:
+        if tool.output_problem:
+            return unchecked_results(tool)
+        return _now("Checked against the output schema.") if tool.output_schema else None
 
     @row_action(
         _("Accept the present definition"),

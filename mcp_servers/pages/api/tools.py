@@ -60,6 +60,7 @@ class ToolOutput(serializers.ModelSerializer[McpTool]):
                 "is_quarantined",
                 "is_removed",
                 "problem",
+                "output_problem",
                 "warnings",
                 "renamed_from",
                 "task_support",

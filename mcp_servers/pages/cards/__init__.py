@@ -10,7 +10,15 @@ from mcp_servers.pages.cards.connections import (
 )
 from mcp_servers.pages.cards.listing import ServerOrigin, ServerSearch, list_servers
 from mcp_servers.pages.cards.servers import Card, cards_of
-from mcp_servers.pages.cards.tools import Badge, OfferRow, ToolRow, badges_of, offer_of, tool_row
+from mcp_servers.pages.cards.tools import (
+    Badge,
+    OfferRow,
+    ToolRow,
+    badges_of,
+    offer_of,
+    tool_row,
+    unchecked_results,
+)
 
 __all__ = [
     "Badge",
@@ -30,4 +38,5 @@ __all__ = [
     "people_of",
     "sign_in_path",
     "tool_row",
+    "unchecked_results",
 ]

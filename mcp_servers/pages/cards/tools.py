@@ -48,6 +48,8 @@ class ToolRow:
     state: str
     """ok, new, changed, removed or excluded."""
     problem: str
+    unchecked: str
+    """Why nobody checks what it returns; empty where Trellis does."""
     warnings: tuple[str, ...]
     renamed_from: str
     diff: tuple[PartDiff, ...]
@@ -118,6 +120,7 @@ def tool_row(tool: McpTool) -> ToolRow:
         badges=badges,
         state=state,
         problem=_problem(tool, state),
+        unchecked="" if state in ("removed", "excluded") else unchecked_results(tool),
         warnings=tuple(str(warning) for warning in tool.warnings),
         renamed_from=show_hidden(tool.renamed_from) if tool.is_quarantined else "",
         diff=diff_definitions(tool.approved_definition, tool.definition)
@@ -127,6 +130,15 @@ def tool_row(tool: McpTool) -> ToolRow:
         may_keep_results=may_keep_results(tool),
         cache_seconds=tool.cache_seconds,
     )
+
+
+def unchecked_results(tool: McpTool) -> str:
+    """That Trellis does not check what a tool returns, and why; empty where it does, or where nothing is promised."""
+    if not tool.output_problem:
+        return ""
+    return _("Trellis does not check this tool's structured results: %(problem)s") % {
+        "problem": show_hidden(tool.output_problem)
+    }
 
 
 def offer_of(row: McpResource | McpPrompt) -> OfferRow:

@@ -36,6 +36,8 @@ _DEFINED: Final = (
     "task_support",
     "warnings",
     "definition_hash",
+    "problem",
+    "output_problem",
 )
 
 
@@ -213,6 +215,7 @@ def _take_over(
     tool.warnings = warnings
     tool.definition_hash = definition.hash
     tool.problem = clean_text(definition.problem)
+    tool.output_problem = clean_text(definition.output_problem)
     tool.last_seen_at = now
     tool.removed_at = None
 
@@ -227,7 +230,7 @@ def _refresh(tool: McpTool, definition: ToolDefinition, warnings: list[str], now
 
 def _state_of(tool: McpTool) -> tuple[object, ...]:
     """Everything that a look may change, but for when it was seen."""
-    return tuple(getattr(tool, name) for name in (*_DEFINED, "problem", "removed_at"))
+    return tuple(getattr(tool, name) for name in (*_DEFINED, "removed_at"))
 
 
 def _save(tool: McpTool) -> None:
@@ -235,7 +238,6 @@ def _save(tool: McpTool) -> None:
         update_fields=[
             *_DEFINED,
             *(
-                "problem",
                 "last_seen_at",
                 "removed_at",
                 "approved_hash",

@@ -167,6 +167,30 @@ def test_pauses_grow_and_a_sink_may_ask_for_longer(tenant: Tenant, receiver: Htt
     assert (next_at - now).total_seconds() >= 1799
 
 
+def test_it_is_known_since_when_a_sink_fails(tenant: Tenant, receiver: HttpReceiver) -> None:
+    """REL-2092: the first failure since the last success, and the last of all."""
+    stream, _ = make(tenant, receiver.url)
+    assert (state_of(stream).failing_since, state_of(stream).last_failed_at) == (None, None)
+    receiver.answers = [Response(status_code=500), Response(status_code=500)]
+    began = database_now()
+    write(tenant, "a")
+    forwarding.send_due()
+    first = state_of(stream)
+    assert first.failing_since is not None
+    assert began <= first.failing_since == first.last_failed_at
+    make_due(stream)
+    forwarding.send_due()
+    second = state_of(stream)
+    assert (second.failures, second.failing_since) == (2, first.failing_since)
+    assert second.last_failed_at is not None
+    assert second.last_failed_at > first.failing_since
+    make_due(stream)
+    forwarding.send_due()
+    mended = state_of(stream)
+    assert (mended.failures, mended.failing_since) == (0, None)
+    assert mended.last_failed_at == second.last_failed_at
+
+
 @pytest.mark.both_engines
 def test_a_sink_that_is_away_holds_up_no_other(tenant: Tenant, receiver: HttpReceiver) -> None:
     make(tenant, "http://127.0.0.1:9999/")

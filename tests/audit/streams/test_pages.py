@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.html import strip_tags
 
 from audit.models import AlertRule, AuditEntry, AuditStream, StreamState
 from tests.factories import Tenant
 from workspaces.models import Installation, User
 from workspaces.restore_detection import note_restore
+from workspaces.words.formats import moment
 
 pytestmark = pytest.mark.django_db
 STREAMS = "/w/a/audit/streams/"
@@ -92,6 +96,38 @@ def test_who_has_mended_a_sink_need_not_wait(tenant: Tenant) -> None:
         assert client.post(address).status_code in (200, 302)
         assert failing.get().next_attempt_at <= timezone.now()  # type: ignore[operator]
         assert "/retry/" not in client.get(STREAMS).content.decode()
+
+
+def test_the_page_says_since_when_a_stream_fails(tenant: Tenant) -> None:
+    """REL-2092: the page, REST and the overview; of one that sends again, when it failed last."""
+    client = tenant.client("owner")
+    client.post(f"{STREAMS}add/webhook/", STREAM)
+    stream = AuditStream.objects.for_workspace(tenant.workspace).get()
+    failing = StreamState.objects.filter(stream=stream)
+    now = timezone.now()
+    since, last = now - timedelta(hours=26), now - timedelta(minutes=7)
+    page = client.get(STREAMS).content.decode()
+    assert "last failure" not in page
+    assert "fail" not in page
+    failing.update(failures=9, last_error="No.", failing_since=since, last_failed_at=last)
+    page = client.get(STREAMS).content.decode()
+    told = re.sub(r"\s+", " ", strip_tags(page))
+    assert (
+        f"No. 9 attempts in a row have failed since {moment(since)} (1 day, 2 hours), the last on {moment(last)}."
+        in told
+    )
+    shown = client.get(f"/api/audit-streams/{stream.pk}/").json()
+    assert parse_datetime(shown["failing_since"]) == since
+    assert parse_datetime(shown["last_failed_at"]) == last
+    overview = client.get("/w/a/audit/overview/").content.decode()
+    assert "The stream “sink” cannot send. It has failed for 1\xa0day, 2\xa0hours." in overview
+    failing.update(failures=1, failing_since=last)
+    told = re.sub(r"\s+", " ", strip_tags(client.get(STREAMS).content.decode()))
+    assert f"No. It failed on {moment(last)}." in told
+    failing.update(failures=0, last_error="", failing_since=None)
+    page = client.get(STREAMS).content.decode()
+    assert "last failure 7\xa0minutes ago" in page
+    assert client.get(f"/api/audit-streams/{stream.pk}/").json()["failing_since"] is None
 
 
 def test_pages_say_that_nothing_is_sent_after_a_restore(tenant: Tenant, superuser: User) -> None:

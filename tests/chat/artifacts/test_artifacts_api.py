@@ -202,6 +202,7 @@ def test_content_is_the_owners_alone_in_every_form(
 RANGES: list[tuple[str, int, bytes, str | None]] = [
     ("bytes=0-3", 206, b"0123", "bytes 0-3/10"),
     ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+    ("Bytes=7-", 206, b"789", "bytes 7-9/10"),
     ("bytes=-2", 206, b"89", "bytes 8-9/10"),
     ("bytes=5-100", 206, b"56789", "bytes 5-9/10"),
     ("bytes=-100", 206, b"0123456789", "bytes 0-9/10"),
@@ -225,6 +226,43 @@ def test_ranges(client: Client, conversation: Conversation) -> None:
         assert answer.get("Content-Range") == told, header
         stale = client.get(url, headers={"Range": header, "If-Range": '"other"'})
         assert (stale.status_code, stale.content) == (200, b"0123456789")
+
+
+def test_a_download_goes_on_only_in_the_same_file(
+    client: Client, conversation: Conversation
+) -> None:
+    """REL-2093: the tag is that of the bytes; another one, a weak one or a time gives the whole, as HTTP says."""
+    made = upload(client, conversation, "a.txt", b"0123456789").json()
+    url = url_of(made, conversation)
+    etag = client.get(url)["ETag"]
+    rest = {"Range": "bytes=4-"}
+    same = client.get(url, headers={**rest, "If-Range": etag})
+    assert (same.status_code, same.content, same["ETag"]) == (206, b"456789", etag)
+    for other in (f"W/{etag}", '"other"', "Sun, 29 Nov 2026 12:00:00 GMT"):
+        whole = client.get(url, headers={**rest, "If-Range": other})
+        assert (whole.status_code, whole.content) == (200, b"0123456789")
+    for header, status in (({"If-Match": '"other"'}, 412), ({"If-Match": etag}, 206)):
+        assert client.get(url, headers={**rest, **header}).status_code == status
+    # Ranges are for GET alone (RFC 9110, 14.2).
+    for wanted in ("bytes=4-", "bytes=10-"):
+        head = client.head(url, headers={"Range": wanted})
+        assert (head.status_code, head["Content-Length"]) == (200, "10")
+        assert "Content-Range" not in head
+
+
+def test_a_large_text_is_sent_as_it_is_so_that_it_can_go_on(
+    client: Client, conversation: Conversation
+) -> None:
+    """REL-2093: what was compressed on the way has no tag by which a browser could go on."""
+    read = {"Accept-Encoding": "gzip"}
+    small = upload(client, conversation, "a.txt", b"0123456789" * 1000).json()
+    answer = client.get(url_of(small, conversation), headers=read)
+    assert answer["Content-Encoding"] == "gzip"
+    large = upload(client, conversation, "b.txt", b"0123456789" * 200_000).json()
+    answer = client.get(url_of(large, conversation), headers=read)
+    assert "Content-Encoding" not in answer
+    assert not answer["ETag"].startswith("W/")
+    assert answer["Accept-Ranges"] == "bytes"
 
 
 def test_head_and_conditional_requests(client: Client, conversation: Conversation) -> None:

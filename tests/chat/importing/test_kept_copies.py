@@ -103,7 +103,7 @@ def test_only_the_person_can_download_a_copy(two_workspaces: TwoTenants) -> None
     mine.admin.save()
     assert mine.client("admin").get(part).status_code == 404
     with pytest.raises(PermissionDenied):
-        record_download(part=parts_of(row)[0], actor=mine.actor("admin"))
+        record_download(0, 1, part=parts_of(row)[0], actor=mine.actor("admin"))
     with pytest.raises(PermissionDenied):
         erase_copy(row=row, actor=mine.actor("owner"))
     with pytest.raises(PermissionDenied):
@@ -129,6 +129,32 @@ def test_a_download_goes_on_where_it_stopped(acme: Tenant) -> None:
     assert rest["Content-Range"] == f"bytes 100-{part.size - 1}/{part.size}"
     assert b"".join(rest) == whole[100:]
     assert client.get(url, headers={"range": f"bytes={part.size}-"}).status_code == 416
+
+
+def test_the_log_says_what_was_given_of_a_copy(acme: Tenant) -> None:
+    """REL-2093: one entry for each answer with bytes, with how many and from where; none for an answer without."""
+    a_chat(acme)
+    row = make(acme)
+    (part,) = parts_of(row)
+    url = f"/w/acme/your-data/{row.pk}/1/"
+    client = acme.client("member")
+    etag = client.get(url)["ETag"]
+    head = client.head(url, headers={"range": "bytes=100-"})
+    assert (head.status_code, head["Content-Length"]) == (200, str(part.size))
+    assert "Content-Range" not in head
+    for headers, status in (
+        ({"range": "bytes=100-", "if-range": etag}, 206),
+        ({"range": "bytes=100-", "if-range": '"other"'}, 200),
+        ({"range": "bytes=0-9"}, 206),
+        ({"range": f"bytes={part.size}-"}, 416),
+        ({"if-none-match": etag}, 304),
+        ({"if-match": '"other"'}, 412),
+    ):
+        assert client.get(url, headers=headers).status_code == status, headers
+    rows = AuditEntry.objects.for_workspace(acme.workspace).filter(action="data_copy.downloaded")
+    told = [(one.details["bytes"], one.details.get("offset")) for one in rows.order_by("pk")]
+    size = part.size
+    assert told == [(size, None), (size - 100, 100), (size, None), (10, None)]
 
 
 def test_leaving_and_suspension_erase_copies(acme: Tenant) -> None:

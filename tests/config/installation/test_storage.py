@@ -13,7 +13,8 @@ from pytest_django.fixtures import Settings
 
 from audit.models import AuditTombstone
 from chat.models import DataCopy, DataCopyPart
-from config.installation import storage, tables
+from config.installation import sqlite_looks, storage, tables
+from config.installation.sqlite_looks import FileLook
 from config.installation.storage import Disk, read_storage
 from config.installation.tables import TableSize, parts_of, read_database
 from tests.engines import ENDLESS
@@ -123,6 +124,7 @@ def test_what_takes_too_long_is_broken_off(
     keep(tenant.workspace, 10)
     monkeypatch.setattr(storage, "at_most", break_off)
     monkeypatch.setattr(tables, "at_most", break_off)
+    monkeypatch.setattr(sqlite_looks, "pages", FileLook("pages", lambda raw: None))
     found = read_storage()
     assert not found.are_files_counted
     assert not found.database.is_counted

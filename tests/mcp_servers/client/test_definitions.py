@@ -65,7 +65,7 @@ def nested(depth: int) -> dict[str, Any]:
             schema_of(a={"$id": "https://example.org/b", "items": {"$ref": "#/properties/a"}}),
             "another document",
         ),
-        (schema_of(a={"type": "string", "description": "x" * 70_000}), "larger than"),
+        (schema_of(a={"type": "string", "description": "x" * 70_000}), "69 KiB, more than 64"),
         (schema_of(**{f"p{n}": {"type": "string"} for n in range(1001)}), "more than 1000 parts"),
         (nested(30), "nested deeper"),
         ({"$schema": "https://example.org/my-dialect", "type": "object"}, "unknown dialect"),
@@ -289,6 +289,35 @@ def test_an_output_schema_that_cannot_be_used_takes_no_tool_away(schema: object)
     assert plain is not None
     assert (found.problem, found.output_schema) == ("", None)
     assert found.hash != plain.hash
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (
+            {"type": "object", "description": "x" * 75_000},
+            "its output schema has 74 KiB, more than 64 KiB.",
+        ),
+        ({"$ref": "https://evil.example/"}, "its output schema refers to another document."),
+        ([], "its output schema is not a JSON object."),
+        (None, ""),
+        ({"type": "object"}, ""),
+    ],
+)
+def test_a_definition_says_why_results_go_unchecked(schema: object, words: str) -> None:
+    """REL-2091."""
+    found = read_definition(raw_tool("find", outputSchema=schema))
+    assert found is not None
+    assert found.output_problem == words
+
+
+def test_a_schema_is_measured_in_one_way() -> None:
+    """REL-2091: in the form in which it is hashed and checked; blanks and escapes of another form do not count."""
+    schema = {"type": "object", "description": "ü" * 30_000}
+    found = read_definition(raw_tool("find", inputSchema=schema, outputSchema=schema))
+    assert found is not None
+    assert (found.problem, found.output_problem) == ("", "")
+    assert found.input_schema == found.output_schema == schema
 
 
 @pytest.mark.parametrize(

@@ -312,6 +312,34 @@ def test_what_a_server_writes_is_shown_and_never_obeyed(page: Client, tenant: Te
     assert "alphabets" in text
 
 
+def test_a_tool_says_that_its_results_go_unchecked(page: Client, tenant: Tenant) -> None:
+    """REL-2091: on the card, in the admin and over REST; it is not held for that."""
+    server = http_server(tenant, "https://example.org/mcp", name="places")
+    wide = {"type": "object", "description": "x" * 75_000}
+    raw = [raw_tool("find", outputSchema=wide), raw_tool("plain", outputSchema={"type": "object"})]
+    discovery.store_tools(server=server, raw_tools=raw, actor=tenant.actor())
+    why = "its output schema has 74 KiB, more than 64 KiB."
+    told = f"Trellis does not check this tool&#x27;s structured results: {why}"
+    find, plain = tool_of(server, "find"), tool_of(server, "plain")
+    assert not find.is_quarantined
+    text = page.get(f"{BASE}{server.pk}/").content.decode()
+    assert text.count(told) == 1
+    admin = "/admin/mcp_servers/mcptool/{}/change/"
+    assert told in page.get(admin.format(find.pk)).content.decode()
+    of_plain = page.get(admin.format(plain.pk)).content.decode()
+    assert "Checked against the output schema." in of_plain
+    assert page.get(f"/api/tools/{find.pk}/").json()["output_problem"] == why
+    assert page.get(f"/api/tools/{plain.pk}/").json()["output_problem"] == ""
+    # Tools that were stored before this was known learn it at the next look; one that was mended forgets it.
+    find.output_problem = ""
+    find.save(update_fields=["output_problem"])
+    discovery.store_tools(server=server, raw_tools=raw, actor=tenant.actor())
+    assert tool_of(server, "find").output_problem == why
+    raw[0] = raw_tool("find", outputSchema={"type": "object"})
+    discovery.store_tools(server=server, raw_tools=raw, actor=tenant.actor())
+    assert tool_of(server, "find").output_problem == ""
+
+
 def test_a_changed_definition_is_shown_and_accepted_as_it_was_seen(
     page: Client, tenant: Tenant
 ) -> None:
