@@ -21,6 +21,8 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http import FileResponse
 from django.urls import set_script_prefix
 
+from workspaces.process.departures import DEPARTURE, Departure
+
 MOST_IDLE: Final = 8
 """Threads that are kept while nobody asks, each with its connection to SQLite. Busy ones are not counted."""
 
@@ -94,7 +96,10 @@ class Handler(ASGIHandler):
                 await self.send_response(refused, send)
                 is_at_rest = True
             else:
-                is_at_rest = await self._until_left(self._answer(request, send), receive)
+                departure = Departure()
+                setattr(request, DEPARTURE, departure)
+                work = self._answer(request, send)
+                is_at_rest = await self._until_left(work, receive, departure)
         finally:
             if is_at_rest:
                 body.close()
@@ -103,7 +108,9 @@ class Handler(ASGIHandler):
                 lane.submit(body.close)
         return is_at_rest
 
-    async def _until_left(self, work: Coroutine[Any, Any, None], receive: Any) -> bool:
+    async def _until_left(
+        self, work: Coroutine[Any, Any, None], receive: Any, departure: Departure
+    ) -> bool:
         """Whether the work has ended: whoever leaves before is not answered any more."""
         leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
         answering = asyncio.ensure_future(work)
@@ -114,6 +121,8 @@ class Handler(ASGIHandler):
                 raise error
         finally:
             is_answered = answering.done()
+            if not is_answered:
+                departure.happen()
             for task in (leaving, answering):
                 task.cancel()
             await asyncio.wait({leaving, answering})

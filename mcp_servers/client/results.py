@@ -52,6 +52,28 @@ _AUDIO_TYPES: Final = frozenset(
 )
 
 
+_TEXT_TYPES: Final = frozenset(
+    f"application/{kind}"
+    for kind in (
+        "csv",
+        "javascript",
+        "json",
+        "jsonl",
+        "markdown",
+        "sql",
+        "toml",
+        "x-ndjson",
+        "x-yaml",
+        "xml",
+        "yaml",
+    )
+)
+"""Of files that are text although their type does not begin so."""
+_TEXT_SUFFIXES: Final = ("+json", "+xml", "+yaml")
+REPORTED: Final = "The tool reported an error."
+"""What is said of a tool's own error, besides the tool's words."""
+
+
 @dataclass(slots=True)
 class _Budget:
     """How many bytes of content may still be kept."""
@@ -110,7 +132,7 @@ def read_result(
     structured, details = _structured(result, budget, output_schema)
     message = ""
     if result.is_error:
-        message = "The tool reported an error."
+        message = REPORTED
         if any(
             words in part.text
             for part in parts
@@ -197,8 +219,15 @@ def _resource(
         return EmbeddedResourcePart(
             uri=budget.text(str(contents.uri)), mime_type=mime_type, text=text
         )
-    if (mime_type or "").startswith("image/"):
+    kind = (mime_type or "").partition(";")[0].strip().lower()
+    if _is_text(kind) and (words := _words_in(contents.blob)) is not None:
+        return EmbeddedResourcePart(
+            uri=budget.text(str(contents.uri)), mime_type=mime_type, text=budget.text(words)
+        )
+    if kind.startswith("image/"):
         return _picture(contents.blob, budget)
+    if kind in _AUDIO_TYPES and _is_base64(contents.blob) and budget.whole(contents.blob):
+        return AudioPart(mime_type=kind, data=contents.blob)
     return EmbeddedResourcePart(
         uri=budget.text(str(contents.uri)), mime_type=mime_type, data=budget.file(contents.blob)
     )
@@ -217,6 +246,19 @@ def _picture(data: str, budget: _Budget) -> ContentPart:
     if kept is None:
         return TextPart(text="[image left out: too large]")
     return ImagePart(mime_type=picture.mime_type, data=kept)
+
+
+def _is_text(kind: str) -> bool:
+    return kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(_TEXT_SUFFIXES)
+
+
+def _words_in(blob: str) -> str | None:
+    """A text that was sent as bytes; None where they are none."""
+    try:
+        words = base64.b64decode(blob, validate=True).decode("utf-8-sig")
+    except ValueError:
+        return None
+    return None if "\0" in words else words
 
 
 def _is_base64(data: str) -> bool:

@@ -17,6 +17,7 @@ from mcp_servers.client.errors import (
     ToolNotFound,
 )
 from mcp_servers.client.hidden_text import strip_hidden_json
+from mcp_servers.client.results import REPORTED
 from mcp_servers.client.values import ToolCallOutcome, ToolCallRequest
 from mcp_servers.endpoint.asking import (
     UNFIT,
@@ -121,7 +122,7 @@ def _unknown(name: str) -> MCPError:
 def as_wire(outcome: ToolCallOutcome, found: FoundTool) -> mcp_types.CallToolResult:
     """An outcome as `tools/call` answers it."""
     content = [as_block(part, found.server_id, found.addresses) for part in outcome.content]
-    if outcome.message:
+    if outcome.message and not (outcome.message == REPORTED and content):
         content.insert(0, as_text(outcome.message))
     if outcome.truncated:
         content.append(as_text("The rest of this result was cut off."))

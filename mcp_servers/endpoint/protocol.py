@@ -20,7 +20,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
-from mcp_servers.endpoint import prompts, resources
+from mcp_servers.endpoint import cancelling, prompts, resources
 from mcp_servers.endpoint.asking import InputReply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
@@ -69,6 +69,8 @@ async def answer(
     Args:
         headers: of the request, with names in lower case.
     """
+    if (request_id := cancelling.cancelled_id(body)) is not None:
+        cancelling.cancel(caller, request_id)
     exchange = _Exchange(caller)
     given = EndpointResponse()
     manager = StreamableHTTPSessionManager(
@@ -168,13 +170,14 @@ async def _call(
     if params.request_state is not None:
         reply = InputReply(state=params.request_state, responses=params.input_responses or {})
     try:
-        return await call(
+        work = call(
             exchange.caller,
             params.name,
             params.arguments or {},
             can_be_asked=_puts_forms(context),
             reply=reply,
         )
+        return await cancelling.run(exchange.caller, context.request_id, work)
     except ChangesRefused as error:
         exchange.lacks_scope = True
         raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error

@@ -13,6 +13,7 @@ from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, No
 from rest_framework.views import APIView
 
 from mcp_servers.client.connections.runtime import run_sync
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
 from mcp_servers.endpoint.protocol import answer
 from mcp_servers.endpoint.sign_in import scopes
@@ -23,6 +24,7 @@ from workspaces.api.authentication import ApiTokenAuthentication, plain_bearer
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import MemberRole, bind_workspace
+from workspaces.process.departures import departure_of
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -96,7 +98,10 @@ class EndpointView(APIView):
             for name, value in http_request.headers.items()
             if name.lower() not in ("authorization", "cookie")
         ]
-        given, lacks_scope = run_sync(answer(caller, headers=headers, body=http_request.body))
+        given, lacks_scope = run_sync(
+            answer(caller, headers=headers, body=http_request.body),
+            departure=departure_of(http_request) if _hangs_up(request) else None,
+        )
         status = HTTPStatus.FORBIDDEN if lacks_scope else given.status
         # What the protocol's library says without a type is words.
         response = HttpResponse(given.body, status=status, content_type=_WORDS)
@@ -109,6 +114,15 @@ class EndpointView(APIView):
             )
         response["Cache-Control"] = "no-store"
         return response
+
+
+def _hangs_up(request: Request) -> bool:
+    """Whether the client takes a request back by hanging up. Before 2026-07-28, a lost connection says nothing.
+
+    Source: MCP specification, "Cancellation".
+    """
+    revision = request.headers.get("Mcp-Protocol-Version")
+    return revision in mcp_types.version.MODERN_PROTOCOL_VERSIONS
 
 
 def _caller_of(request: Request, workspace_slug: str) -> EndpointCaller:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_servers.client.decisions import PolicyDecision
     from mcp_servers.models import McpTool
     from workspaces.actors import Actor
+    from workspaces.process.departures import Departure
 
 _CONFIRMED_FOR: Final = timedelta(minutes=1)
 
@@ -62,14 +63,21 @@ def may_ask_by_rule(tool: McpTool) -> bool:
 
 
 def try_tool(
-    *, tool: McpTool, arguments: Mapping[str, JsonValue], actor: Actor, is_confirmed: bool = False
+    *,
+    tool: McpTool,
+    arguments: Mapping[str, JsonValue],
+    actor: Actor,
+    is_confirmed: bool = False,
+    departure: Departure | None = None,
 ) -> ToolCallOutcome:
     """Call a tool once.
 
     Args:
         is_confirmed: the actor has said yes to exactly this call; needed where policy asks first.
+        departure: of the actor, who alone wants the outcome: the call is stopped then.
 
     Raises:
+        CallerLeft: it was stopped.
         PermissionDenied: the actor may not manage servers here; recorded as a refusal.
         ApprovalMissing: it is not confirmed, and has to be.
         And whatever call_tool() raises.
@@ -96,4 +104,4 @@ def try_tool(
         )
         request = replace(request, approval_id=approval.pk)
     # Where the connections live: from there to the server is no further crossing.
-    return run_sync(call_tool(request))
+    return run_sync(call_tool(request), departure=departure)

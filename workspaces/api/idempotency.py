@@ -23,6 +23,7 @@ from rest_framework.response import Response
 
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import IdempotentRequest
+from workspaces.process.departures import departure_of
 from workspaces.redaction import is_secret_key, redact_known
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
+    from workspaces.process.departures import Departure
     from workspaces.scoping import WorkspaceQuerySet
 
 HEADER = "Idempotency-Key"
@@ -52,6 +54,11 @@ class Replayed(APIException):
         return Response(
             self.row.body, status=self.row.status_code, headers={"Idempotency-Replayed": "true"}
         )
+
+
+def departure_of_once(request: Request) -> Departure | None:
+    """The departure of whoever sent this; None if they sent a key, and so may come back for the answer."""
+    return None if HEADER in request.headers else departure_of(request._request)
 
 
 def begin(request: Request) -> IdempotentRequest | None:

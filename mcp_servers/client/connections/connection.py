@@ -162,14 +162,24 @@ class Connection:
         self.is_over = True
         self._note_landing()
 
-    async def retire(self, seconds: float) -> None:
-        """Take no new requests, wait for those in flight, then close."""
+    async def retire(self, seconds: float, *, lets_people_think: bool = False) -> None:
+        """Take no new requests, wait for those in flight, then close.
+
+        Args:
+            seconds: how long those may go on.
+            lets_people_think: counted anew once a server's questions are answered.
+        """
         self.is_over = True
-        if self.flights:
+        while self.flights:
             self._landed.clear()
-            with contextlib.suppress(TimeoutError):
+            try:
                 async with asyncio.timeout(seconds):
                     await self._landed.wait()
+            except TimeoutError:
+                asked = {question for one in self.flights for question in one.questions}
+                if not (lets_people_think and asked):
+                    break
+                await asyncio.wait(asked)
         self.stop()
         await asyncio.wait([self.owner], timeout=CLOSED_SECONDS)
 

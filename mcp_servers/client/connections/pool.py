@@ -77,7 +77,8 @@ class Pool:
         self._transports: dict[tuple[ServerKey, str], str] = {}
         self._asks_back: set[ServerKey] = set()
         self._news = ChangeNotices()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], Connection] = {}
+        """What was replaced, and finishes what it carries."""
         self._events = ConnectionEvents(heard=self._news.hear, asked_unclearly=self._note_asks_back)
 
     # For operators, from any thread: a moment's picture
@@ -99,13 +100,12 @@ class Pool:
         return sum(slots.waiting for slots in list(self._slots.values()))
 
     def granted(self) -> list[Connection]:
-        """Live connections that carry a principal's grant."""
+        """Live connections that carry a principal's grant, and those that were replaced and still carry calls."""
+        live = [one for one in self._connections.values() if not one.is_over]
         return [
             one
-            for one in self._connections.values()
-            if not one.is_over
-            and isinstance(one.spec.target, HttpSpec)
-            and one.spec.target.auth is not None
+            for one in (*live, *self._replaced())
+            if isinstance(one.spec.target, HttpSpec) and one.spec.target.auth is not None
         ]
 
     # Opening
@@ -145,7 +145,7 @@ class Pool:
         """The connection for this spec, which may still be opening."""
         connection = self._connections.get(spec.key)
         if connection is not None and connection.spec.fingerprint != spec.fingerprint:
-            self._retire(connection)
+            self._retire(connection, is_outdated=True)
             self._backoffs.pop(spec.key, None)
             self._breaks.pop(spec.key, None)
             connection = None
@@ -172,6 +172,7 @@ class Pool:
         """Keep the number of open connections within bounds, at the cost of those that were not used for longest."""
         limits = settings.TRELLIS
         live = [one for one in self._connections.values() if not one.is_over]
+        live += self._replaced()
         here = [one for one in live if one.spec.workspace_id == spec.workspace_id]
         for crowd, most in (
             (here, limits.max_connections_per_workspace),
@@ -368,6 +369,7 @@ class Pool:
             return key[1] == server_id and principal in (None, key[2])
 
         closing = [self._connections.pop(key) for key in list(self._connections) if is_meant(key)]
+        closing += [one for one in self._replaced() if is_meant(one.spec.key)]
         for table in (self._backoffs, self._breaks):
             for key in [key for key in table if is_meant(key)]:
                 del table[key]
@@ -390,12 +392,26 @@ class Pool:
             await asyncio.wait(self._closing, timeout=CLOSE_SECONDS + 1.0)
         await trace_buffer.close()
 
-    def _retire(self, connection: Connection, *, seconds: float = RETIRE_SECONDS) -> None:
+    def _retire(
+        self,
+        connection: Connection,
+        *,
+        seconds: float | None = None,
+        is_outdated: bool = False,
+    ) -> None:
         if connection.owner.done():
             return
-        task = asyncio.get_running_loop().create_task(connection.retire(seconds))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        # What has other settings than now ends in any case, whoever still thinks.
+        lets_people_think = seconds is None and not is_outdated
+        retiring = connection.retire(
+            RETIRE_SECONDS if seconds is None else seconds, lets_people_think=lets_people_think
+        )
+        task = asyncio.get_running_loop().create_task(retiring)
+        self._closing[task] = connection
+        task.add_done_callback(self._closing.pop)
+
+    def _replaced(self) -> list[Connection]:
+        return [one for one in self._closing.values() if not one.owner.done()]
 
     # Looking
 

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from workspaces.database import leave_database
 from workspaces.process import garbage
+from workspaces.process.departures import CallerLeft, Departure
 from workspaces.process.loop_threads import LoopThread
 
 logger = logging.getLogger(__name__)
@@ -93,12 +94,21 @@ async def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(runtime.submit(coroutine))
 
 
-def run_sync(coroutine: Coroutine[Any, Any, T], timeout_seconds: float | None = None) -> T:
+def run_sync(
+    coroutine: Coroutine[Any, Any, T],
+    timeout_seconds: float | None = None,
+    *,
+    departure: Departure | None = None,
+) -> T:
     """Run a coroutine on the loop thread from a thread without a loop, which holds no connection meanwhile.
+
+    Args:
+        departure: of whoever alone wants the result.
 
     Raises:
         RuntimeError: a transaction is open.
         TimeoutError: it did not finish in time; it is cancelled.
+        CallerLeft: nobody wants the result any more; it is cancelled.
     """
     try:
         leave_database()
@@ -106,8 +116,14 @@ def run_sync(coroutine: Coroutine[Any, Any, T], timeout_seconds: float | None = 
         coroutine.close()
         raise
     future = current().submit(coroutine)
+    if departure is not None:
+        departure.then(future.cancel)
     try:
         return future.result(timeout_seconds)
+    except concurrent.futures.CancelledError as error:
+        if departure is not None and departure.has_happened:
+            raise CallerLeft from error
+        raise
     except concurrent.futures.TimeoutError:
         if not future.done():
             future.cancel()

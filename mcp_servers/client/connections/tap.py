@@ -169,6 +169,8 @@ class Tap:
             if result.get("resultType") == "task" or isinstance(result.get("task"), dict):
                 sent.flight.task_result = result
                 message.result = {"content": [], "resultType": "complete"}
+        if sent.method == "tools/call":
+            _add_content(message)
         self._cut_parts(message, sent.method)
 
     def _cut_parts(self, message: mcp_types.JSONRPCResponse, method: str) -> None:
@@ -178,6 +180,13 @@ class Tap:
         if key is not None and isinstance(parts, list) and len(parts) > MAX_CONTENT_PARTS:
             message.result = {**message.result, key: parts[:MAX_CONTENT_PARTS]}
             self._trace.event(f"Of {len(parts)} parts, {MAX_CONTENT_PARTS} were kept.")
+
+
+def _add_content(message: mcp_types.JSONRPCResponse) -> None:
+    """Make up for a server that gives data alone: TypeScript's SDK, too, takes missing content for none."""
+    result = message.result
+    if "content" not in result and isinstance(result.get("structuredContent"), dict):
+        message.result = {**result, "content": []}
 
 
 def _is_check(flight: Flight | None) -> bool | None:

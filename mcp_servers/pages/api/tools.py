@@ -22,6 +22,7 @@ from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.services.tools import MAX_CACHE_SECONDS
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
+from workspaces.api.idempotency import departure_of_once
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -186,7 +187,10 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @extend_schema(request=TryInput, responses=OutcomeOutput)
     @action(detail=True, methods=["post"])
     def test(self, request: Request, pk: str) -> Response:
-        """Call the tool once, through the gate."""
+        """Call the tool once, through the gate.
+
+        If you leave before it has answered, Trellis stops the call, unless you sent an `Idempotency-Key`.
+        """
         # What managers try stands ready at the gate; the wide query of lists costs as much as the call.
         tool = tester.find_tool(self.workspace.pk, UUID(str(pk)), self.actor) or self.get_object()
         values = self.read(TryInput)
@@ -196,6 +200,7 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
                 arguments=values.get("arguments", {}),
                 actor=self.actor,
                 is_confirmed=values["confirm"],
+                departure=departure_of_once(request),
             )
         except ApprovalMissing as error:
             if not error.decision.needs_second_person:

@@ -23,6 +23,7 @@ from mcp_servers.pages import cards
 from mcp_servers.pages.views.common import can_manage, servers_url, tool_of, workspace_of
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.errors import DomainError, PermissionDenied
+from workspaces.process.departures import departure_of
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import ToolCallOutcome
@@ -81,6 +82,7 @@ def tool_try(
             arguments=parse_arguments(request.POST.get("arguments", "")),
             actor=request.actor,
             is_confirmed=request.POST.get("confirm") == "on",
+            departure=departure_of(request),
         )
     except PermissionDenied:
         raise

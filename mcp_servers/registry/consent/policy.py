@@ -35,7 +35,7 @@ SENTENCES: Final[dict[str, str]] = {
     "tool.removed": _("The server no longer offers this tool."),
     "tool.disabled": _("This tool is switched off."),
     "tool.quarantined": _(
-        "This tool changed. An administrator has to accept the new version first."
+        "This tool is new or has changed. An administrator has to accept it first."
     ),
     "tool.deny": _("An administrator has blocked this tool."),
     "action.unreadable": _("Trellis can't tell which action this call runs."),

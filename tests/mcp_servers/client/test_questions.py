@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from mcp_servers.client.connections import pool as pool_module
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.failures import CallFailed, RpcError
 from mcp_servers.client.connections.pool import pool
@@ -17,6 +18,7 @@ from mcp_servers.client.inputs import (
     InputKind,
     InputRequired,
 )
+from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
 from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, send, text_of, within
@@ -102,6 +104,60 @@ async def test_a_question_of_one_among_many_calls_is_nobodys(
         *(text_of(send(spec, "ask_form", listener=person)) for person in (other, asker))
     )
     assert told == ["accept S", "accept L"]
+
+
+class Thinking(Person):
+    """Somebody who takes their time."""
+
+    def __init__(self) -> None:
+        self.has_decided = asyncio.Event()
+
+        async def think(_asked: AskedInput) -> None:
+            await self.has_decided.wait()
+
+        super().__init__(content={"size": "L"}, think=think)
+
+
+async def _asked_on_a_replaced_connection(
+    spec: ConnectionSpec, person: Thinking
+) -> asyncio.Task[str]:
+    """A call whose question waits, while later calls have got a connection of their own."""
+    waiting = asyncio.create_task(text_of(send(spec, "ask_form", listener=person)))
+    async with asyncio.timeout(PATIENCE):
+        while not person.asked:
+            await asyncio.sleep(0.02)
+    before = pool._connections[spec.key]
+    assert await text_of(send(spec, "ask_form", listener=Person())) == "cancel"
+    assert await text_of(send(spec, "echo", {"text": "new"})) == "new"
+    assert pool._connections[spec.key] is not before
+    return waiting
+
+
+async def test_a_person_may_think_while_others_have_got_another_connection(
+    everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2114: what was replaced ends after a while, but not before they have answered."""
+    monkeypatch.setattr(pool_module, "RETIRE_SECONDS", 2.0)
+    person = Thinking()
+    waiting = await _asked_on_a_replaced_connection(
+        everywhere.spec("stdio", protocol=Protocol.LEGACY), person
+    )
+    await asyncio.wait([waiting], timeout=3.0)
+    assert not waiting.done()
+    person.has_decided.set()
+    assert await asyncio.wait_for(waiting, PATIENCE) == "accept L"
+
+
+async def test_a_server_that_is_changed_ends_replaced_connections_too(
+    everywhere: Everywhere,
+) -> None:
+    """REL-2114: what a server was disconnected from carries no call any more, whoever still thinks."""
+    spec, person = everywhere.spec("stdio", protocol=Protocol.LEGACY), Thinking()
+    waiting = await _asked_on_a_replaced_connection(spec, person)
+    await runtime.run(pool.drop(spec.server_id))
+    with pytest.raises(CallFailed):
+        await asyncio.wait_for(waiting, pool_module.RETIRE_SECONDS / 4)
+    assert person.given_up
 
 
 async def test_over_http_each_question_finds_its_call(everywhere: Everywhere) -> None:

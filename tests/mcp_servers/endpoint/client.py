@@ -45,7 +45,10 @@ class McpClient:
     def url(self) -> str:
         return f"/w/{self.tenant.workspace.slug}/mcp/"
 
-    def post(self, method: str, given: Mapping[str, Any] | None = None, /, **headers: str) -> Any:
+    def message(
+        self, method: str, given: Mapping[str, Any] | None = None, request_id: int | None = 1
+    ) -> tuple[dict[str, str], dict[str, Any]]:
+        """Headers and body of a request; of a notification, if it has no id."""
         params = dict(given or {})
         sent = {
             "Authorization": f"Bearer {self.token}",
@@ -62,12 +65,21 @@ class McpClient:
             sent["Mcp-Method"] = method
             if named := params.get("name", params.get("uri")):
                 sent["Mcp-Name"] = named
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        numbered = {} if request_id is None else {"id": request_id}
+        return sent, {"jsonrpc": "2.0", **numbered, "method": method, "params": params}
+
+    def post(self, method: str, given: Mapping[str, Any] | None = None, /, **headers: str) -> Any:
+        sent, body = self.message(method, given)
+        return self._send(body, {**sent, **headers})
+
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Say something that has no answer."""
+        sent, body = self.message(method, params, None)
+        assert self._send(body, sent).status_code == 202
+
+    def _send(self, body: dict[str, Any], headers: dict[str, str]) -> Any:
         return Client().post(
-            self.url,
-            json.dumps(body),
-            content_type="application/json",
-            headers={**sent, **headers},
+            self.url, json.dumps(body), content_type="application/json", headers=headers
         )
 
     def result(self, method: str, params: dict[str, Any] | None = None) -> Any:

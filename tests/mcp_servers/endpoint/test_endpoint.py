@@ -283,6 +283,14 @@ def test_a_question_that_nobody_can_answer_holds_nothing_up(
     assert "was not answered" in answer["content"][0]["text"]
 
 
+def test_the_words_of_a_tool_come_first(tenant: Tenant, notes: McpServer) -> None:
+    """REL-2112: some clients show the first text of an error, and nothing else of it."""
+    told = McpClient(tenant, token_for(tenant)).call("notes__read_note", name="nowhere")
+    assert told["isError"]
+    (text,) = told["content"]
+    assert "no note called 'nowhere'" in text["text"]
+
+
 def test_a_workspace_lets_no_clients_in_unless_its_owner_says_so(tenant: Tenant) -> None:
     """SEC-531: who had a token is refused from that moment on."""
     client = McpClient(tenant, token_for(tenant))

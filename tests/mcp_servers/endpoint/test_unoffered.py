@@ -33,7 +33,7 @@ def refusals(tenant: Tenant) -> list[tuple[Any, ...]]:
         ({"approval_override": ApprovalOverride.DENY}, "policy", "tool.deny", "blocked this tool"),
         ({"is_enabled": False}, "disabled", "tool.disabled", "switched off"),
         ({"removed_at": timezone.now()}, "disabled", "tool.removed", "no longer offers"),
-        ({"approved_hash": ""}, "quarantine", "tool.quarantined", "accept the new version"),
+        ({"approved_hash": ""}, "quarantine", "tool.quarantined", "new or has changed"),
     ],
     ids=["blocked", "off", "removed", "held"],
 )

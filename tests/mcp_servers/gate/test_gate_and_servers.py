@@ -231,13 +231,15 @@ async def test_a_refused_sign_in_in_a_call_shows_on_the_server(
             "file:///etc/passwd",
         ),
         ({"content": []}, Outcome.OK, "nothing"),
+        ({"structuredContent": {"count": 3}}, Outcome.OK, '{"count":3}'),
+        ({}, Outcome.TRANSPORT_ERROR, "does not follow the protocol"),
         ({"content": [], "isError": True}, Outcome.TOOL_ERROR, "reported an error"),
     ],
 )
 async def test_odd_results_are_outcomes(
     tenant: Tenant, raw: RawServer, answer: Any, outcome: Outcome, words: str
 ) -> None:
-    """Bad answers get a clear message and an entry, never an exception; nothing they name is fetched."""
+    """REL-2113: bad answers get a clear message and an entry, never an exception; nothing they name is fetched."""
     tool = await ready(tenant, raw, trusts_annotations=True)
 
     async def odd(body: Any, scope: Any, send: Any) -> None:

@@ -1,0 +1,80 @@
+"""Calls under way in this process, for clients that want one of them to end.
+
+Clients of 2026-07-28 hang up. Those before send a notification with the id of their request. Ids are a client's own,
+and there are no sessions: so it counts for a call with the same token or sign-in, if there is exactly one.
+Source: MCP specification, "Cancellation", of 2025-11-25 and of 2026-07-28.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, RequestId
+
+if TYPE_CHECKING:
+    from mcp_servers.endpoint.callers import EndpointCaller
+
+T = TypeVar("T")
+
+METHOD: Final = "notifications/cancelled"
+_MOST_BYTES: Final = 64 * 1024
+"""Of a notification."""
+
+_running: dict[tuple[UUID | None, RequestId], list[asyncio.Task[Any]]] = {}
+
+
+async def run(
+    caller: EndpointCaller, request_id: RequestId | None, work: Coroutine[Any, Any, T]
+) -> T:
+    """Do what a client asked for, unless it takes that back.
+
+    Raises:
+        MCPError: it did. It does not wait for this answer any more.
+    """
+    if request_id is None:
+        return await work
+    key = (caller.actor.token_id, request_id)
+    task = asyncio.ensure_future(work)
+    _running.setdefault(key, []).append(task)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if task.cancelled() and not _is_cancelling():
+            raise MCPError(INTERNAL_ERROR, "The client cancelled this request.") from None
+        raise
+    finally:
+        _running[key].remove(task)
+        if not _running[key]:
+            del _running[key]
+
+
+def cancel(caller: EndpointCaller, request_id: RequestId) -> None:
+    """End the call that this caller's client means, if there is one and no other that it could mean."""
+    tasks = _running.get((caller.actor.token_id, request_id), [])
+    if len(tasks) == 1:
+        tasks[0].cancel()
+
+
+def cancelled_id(body: bytes) -> RequestId | None:
+    """Which request the client takes back with this message; None: it says something else."""
+    if len(body) > _MOST_BYTES or METHOD.encode() not in body:
+        return None
+    try:
+        notification = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(notification, dict) or notification.get("method") != METHOD:
+        return None
+    params = notification.get("params")
+    request_id = params.get("requestId") if isinstance(params, dict) else None
+    return request_id if isinstance(request_id, str | int) else None
+
+
+def _is_cancelling() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

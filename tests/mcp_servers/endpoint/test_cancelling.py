@@ -1,0 +1,174 @@
+"""A client that stops waiting: what it asked for ends, at the server too."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from audit.models import AuditEntry
+from config.serving.handler import Handler
+from mcp_servers.models import McpServer, McpTool
+from tests.factories import Tenant
+from tests.fakes.full_server import FullServer, full_server
+from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
+from tests.mcp_servers.factories import http_server, looked_at, tool_of
+from tests.patience import PATIENCE
+from tests.workspaces.api.tokens import bearer, token_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Leaving:
+    """A request over ASGI, of a client that may hang up before it has its answer."""
+
+    def __init__(self, path: str, headers: dict[str, str], body: bytes) -> None:
+        self.status: int | None = None
+        self._loop = asyncio.new_event_loop()
+        self._left = asyncio.Event()
+        self._asked = [{"type": "http.request", "body": body}]
+        self._scope = {
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "query_string": b"",
+            "headers": [
+                (name.lower().encode(), value.encode())
+                for name, value in {
+                    **headers,
+                    "Host": "localhost",
+                    "Content-Type": "application/json",
+                    "Content-Length": str(len(body)),
+                }.items()
+            ],
+            "server": ("localhost", 80),
+        }
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Hang up."""
+        self._loop.call_soon_threadsafe(self._left.set)
+        self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(Handler()(self._scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        if self._asked:
+            return self._asked.pop()
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        self.status = message.get("status", self.status)
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for it."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def full() -> Iterator[tuple[FullServer, str]]:
+    """A server one of whose tools says nothing for as long as one likes."""
+    with full_server() as (server, listening):
+        yield server, f"{listening.origin}/mcp"
+
+
+@pytest.fixture
+def silent(tenant: Tenant, full: tuple[FullServer, str]) -> McpTool:
+    """That tool, which runs without asking."""
+    server: McpServer = looked_at(
+        tenant, http_server(tenant, full[1], name="full", is_used_everywhere=True)
+    )
+    tool = tool_of(server, "silent")
+    tool.approval_override = "auto"
+    tool.save()
+    return tool
+
+
+def leaving_client(client: McpClient, request_id: int = 7) -> Leaving:
+    """A call of that tool."""
+    headers, body = client.message(
+        "tools/call", {"name": "full__silent", "arguments": {"seconds": 60}}, request_id
+    )
+    return Leaving(client.url, headers, json.dumps(body).encode())
+
+
+def ended(tenant: Tenant) -> list[str]:
+    """How calls ended, by the log."""
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    return list(entries.filter(action="tool_call.finished").values_list("outcome", flat=True))
+
+
+def test_a_client_of_today_that_hangs_up_ends_its_call(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-2115: that is how it says so. Source: MCP specification of 2026-07-28, "Cancellation"."""
+    server, _ = full
+    call = leaving_client(McpClient(tenant, token_for(tenant), TODAYS))
+    until(lambda: server.calls)
+    call.leave()
+    until(lambda: server.cancelled)
+    until(lambda: ended(tenant) == ["cancelled"])
+
+
+def test_a_client_of_before_says_so_and_may_lose_its_connection(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-2115: a lost connection alone ends nothing. Source: MCP specification of 2025-11-25, "Cancellation"."""
+    server, _ = full
+    client = McpClient(tenant, token_for(tenant), BEFORE)
+    call = leaving_client(client)
+    until(lambda: server.calls)
+    call.leave()
+    other = McpClient(tenant, token_for(tenant), BEFORE)
+    for whose, request_id in ((other, 7), (client, 8)):
+        whose.notify("notifications/cancelled", {"requestId": request_id})
+    assert not server.cancelled
+    client.notify("notifications/cancelled", {"requestId": 7})
+    until(lambda: server.cancelled)
+    until(lambda: ended(tenant) == ["cancelled"])
+
+
+def test_two_windows_with_one_token_do_not_end_each_others_calls(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-2115: both number their requests from 1, so nobody knows which of the two is meant."""
+    server, _ = full
+    client = McpClient(tenant, token_for(tenant), BEFORE)
+    calls = [leaving_client(client) for _ in range(2)]
+    until(lambda: len(server.calls) == 2)
+    client.notify("notifications/cancelled", {"requestId": 7})
+    assert not server.cancelled
+    for call in calls:
+        call.leave()
+
+
+def test_whoever_tries_a_tool_over_rest_and_leaves_ends_the_call(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-2116: with an Idempotency-Key it goes on, because whoever sends one comes back for the answer."""
+    server, _ = full
+    headers = bearer(token_of(tenant, "servers:write", role="admin"))
+    path = f"/api/tools/{silent.pk}/test/"
+    body = json.dumps({"arguments": {"seconds": 60}, "confirm": True}).encode()
+    leaving = Leaving(path, headers, body)
+    until(lambda: server.calls)
+    leaving.leave()
+    until(lambda: server.cancelled)
+    until(lambda: ended(tenant) == ["cancelled"])
+    body = json.dumps({"arguments": {"seconds": 1}, "confirm": True}).encode()
+    leaving = Leaving(path, {**headers, "Idempotency-Key": "once"}, body)
+    until(lambda: len(server.calls) == 2)
+    leaving.leave()
+    until(lambda: sorted(ended(tenant)) == ["cancelled", "ok"])
