@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from workspaces.actors import Role
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.mail_addresses import typed_address
 from workspaces.mails import public_url
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink
 from workspaces.people.inviting import (
@@ -88,7 +89,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         people = [
             Invitee(
                 line=line,
-                email=one["email"].strip().lower(),
+                email=typed_address(one["email"]),
                 role=Role(one["role"]),
                 is_auditor=one["is_auditor"],
             )

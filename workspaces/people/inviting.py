@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,6 +16,7 @@ from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.formats import whole
 from workspaces.holding import hold, hold_workspace
+from workspaces.mail_addresses import is_mail_address, typed_address
 from workspaces.mails import public_url
 from workspaces.models import Invitation, Membership, Workspace
 from workspaces.people.services import mail_invitation, make_invitation
@@ -128,7 +127,7 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
             told = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
             faults[f"line {line}"] = [told]
             continue
-        found.append(Invitee(line=line, email=cells[0].lower(), role=known[wanted]))
+        found.append(Invitee(line=line, email=typed_address(cells[0]), role=known[wanted]))
     if faults:
         if workspace is not None:
             faults |= _faults_of(workspace, found)
@@ -227,9 +226,7 @@ def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, lis
     seen: dict[str, int] = {}
     for one in people:
         told = ""
-        try:
-            validate_email(one.email)
-        except ValidationError:
+        if not is_mail_address(one.email):
             told = _("“%(email)s” is not an e-mail address.") % {"email": one.email[:100]}
         if one.email in members:
             told = _("%(email)s is already a member.") % {"email": one.email}
