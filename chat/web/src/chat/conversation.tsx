@@ -227,7 +227,7 @@ export function ConversationView({ id }: { id: string }) {
               : isWaiting
                 ? isForAdmin
                   ? t.isWaitingForAdmin
-                  : t.isWaiting
+                  : t.isWaiting(waiting.value.filter((call) => !call.approval?.needs_second_person).length)
                 : turn
                   ? t.isAnswering
                   : hasEnded
