@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -26,6 +24,8 @@ from workspaces.holding import hold, take_room
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint, parse_endpoint
 from workspaces.roles import Permission, require
+from workspaces.words.mail_addresses import is_mail_address
+from workspaces.words.names import without_unseen
 
 MOST_RULES: Final = 50
 MOST_ADDRESSES: Final = 10
@@ -190,6 +190,10 @@ def add_recommended(*, workspace_id: UUID, actor: Actor) -> int:
     return len(wanted)
 
 
+def _addresses(draft: AlertRuleDraft) -> list[str]:
+    return list(dict.fromkeys(without_unseen(address).strip() for address in draft.emails))
+
+
 def _fill(rule: AlertRule, draft: AlertRuleDraft) -> str:
     faults = _faults(draft)
     if faults:
@@ -199,7 +203,7 @@ def _fill(rule: AlertRule, draft: AlertRuleDraft) -> str:
     if secret or not url:
         rule.webhook_secret = secret or None
     rule.webhook_url = url
-    rule.emails = list(dict.fromkeys(draft.emails))
+    rule.emails = _addresses(draft)
     for name in ("name", *_WATCHED, "remind_hours", "tells_bell"):
         setattr(rule, name, getattr(draft, name))
     return secret
@@ -228,10 +232,8 @@ def _faults(draft: AlertRuleDraft) -> dict[str, list[str]]:
         faults["query"] = list(wanted.errors)
     if len(draft.emails) > MOST_ADDRESSES:
         faults["emails"] = [_("At most %(most)s addresses.") % {"most": MOST_ADDRESSES}]
-    for address in draft.emails:
-        try:
-            validate_email(address)
-        except ValidationError:
+    for address in _addresses(draft):
+        if not is_mail_address(address):
             faults["emails"] = [_("“%(address)s” is no e-mail address.") % {"address": address}]
     if draft.webhook_url:
         try:

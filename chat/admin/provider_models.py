@@ -183,6 +183,10 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
     form = ProviderModelForm
     manage_permission = Permission.MANAGE_BUDS
     page_name = _("Models and prices")
+    deletion_note = _(
+        "Trellis forgets its prices and what it can do. Buds that use the model go on with it. Chats in which somebody chose"
+        " it go on with the model of their bud."
+    )
     ordering = ["model"]
     list_display = ["model", "provider", "reads", *_FACTS[2:]]
     list_select_related = ["provider"]

@@ -274,7 +274,6 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
                 **(extra_context or {}),
                 "uses": uses,
                 "consequences": consequences_of_deletion(uses),
-                "change_url": reverse("admin:chat_modelprovider_change", args=[row.pk]),
             }
         return super().delete_view(request, object_id, extra_context)
 

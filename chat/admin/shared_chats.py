@@ -24,6 +24,10 @@ class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
     """What is shared in the workspace, by whom and with whom; an admin can stop it. What the chats say stays out of it."""
 
     section = AdminSection.PEOPLE
+    deletion_note = _(
+        "This ends the sharing alone: nobody but its owner can read the chat any more, and its link no longer works. The chat"
+        " itself stays."
+    )
     manage_permission = Permission.MANAGE_MEMBERS
     actions = ("stop",)
     list_display = ["owner", "audience", "chosen", "is_public", "created_at", "expires_at"]

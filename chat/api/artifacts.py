@@ -92,6 +92,12 @@ class ArtifactName(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=1000)
 
 
+class ArtifactRemoval(serializers.Serializer[Any]):
+    unless_sent = serializers.BooleanField(
+        default=False, help_text="Refuse it (409) where a message has taken the file along."
+    )
+
+
 class ArtifactsOfConversation:
     """The files of a conversation; mixed into its viewset."""
 
@@ -149,10 +155,13 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         name = self.read(ArtifactName)["name"]
         return self.answer(rename_artifact(artifact=artifact, name=name, actor=self.actor))
 
-    @extend_schema(responses={204: None})
+    @extend_schema(parameters=[ArtifactRemoval], responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
         """Take it away; `undelete` brings it back within a week."""
-        delete_artifact(artifact=self.get_object(), actor=self.actor)
+        artifact = self.get_object()
+        asked = ArtifactRemoval(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        delete_artifact(artifact=artifact, actor=self.actor, **asked.validated_data)
         return Response(status=204)
 
     @extend_schema(request=None, responses=ArtifactOutput)
@@ -226,7 +235,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         reading = find_reading(version) or wait_for(read_version, version.workspace_id, version.pk)
         return serving.reading(version, text_of(reading))
 
-    parameters: ClassVar[Any] = {}
+    parameters: ClassVar[Any] = {"destroy": ("unless_sent",)}
 
 
 def _answer(saved: SavedFile, status: int = 200) -> Response:

@@ -31,7 +31,11 @@ class DraftAttachment(AttachedName):
     version = serializers.IntegerField(
         min_value=1, required=False, help_text="Of a file, which needs one: the draft keeps it."
     )
-    shown = frozenset({"title", "server_name", "kind", "size"})
+    is_new = serializers.BooleanField(
+        required=False,
+        help_text="Of a file: it was uploaded for this draft, and no message has it yet.",
+    )
+    shown = frozenset({"title", "server_name", "kind", "size", "is_new"})
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """A file is kept in the version that was chosen."""
@@ -46,7 +50,7 @@ class DraftAttachment(AttachedName):
 
 def _chosen(values: dict[str, Any]) -> Chosen:
     if "artifact_id" in values:
-        file = {"kind": "file", "size": 0, **values}
+        file = {"kind": "file", "size": 0, "is_new": False, **values}
         return ChosenFile(**{name: file[name] for name in ChosenFile.__slots__})
     resource = {"server_name": "", "resource_id": None, **values}
     return ChosenResource(**{name: resource[name] for name in ChosenResource.__slots__})

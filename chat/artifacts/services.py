@@ -20,7 +20,14 @@ from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
 from chat.file_kinds import find_type, is_text
 from chat.file_names import clean_name, numbered
-from chat.models import Artifact, ArtifactVersion, Conversation, FileReading, ToolCall
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    Attachment,
+    Conversation,
+    FileReading,
+    ToolCall,
+)
 from chat.recording import Changes, changing
 from chat.values import ArtifactOrigin
 from workspaces.actors import Actor
@@ -210,10 +217,17 @@ def rename_artifact(*, artifact: Artifact, name: str, actor: Actor) -> Artifact:
     return row
 
 
-def delete_artifact(*, artifact: Artifact, actor: Actor) -> Artifact:
-    """Take a file away; `undelete_artifact` brings it back."""
+def delete_artifact(*, artifact: Artifact, actor: Actor, unless_sent: bool = False) -> Artifact:
+    """Take a file away; `undelete_artifact` brings it back.
+
+    Raises:
+        Conflict: a message has taken it along, and `unless_sent` says that it stays then.
+    """
     require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
     with _changing(artifact, with_deleted=True) as (changes, row):
+        sent = Attachment.objects.for_workspace(row.workspace_id).filter(version__artifact=row)
+        if unless_sent and sent.exists():
+            raise Conflict(_("A message has taken this file along, so it stays in the chat."))
         if not row.is_deleted:
             row.is_deleted = True
             row.save(update_fields=["is_deleted", "updated_at"])

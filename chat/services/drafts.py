@@ -37,6 +37,8 @@ class ChosenFile:
     title: str
     kind: str
     size: int
+    is_new: bool = False
+    """It was uploaded for this draft, and no message has it yet."""
 
     def as_json(self) -> dict[str, JsonValue]:
         """As it is kept, and as REST gives it."""

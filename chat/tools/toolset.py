@@ -401,8 +401,12 @@ def _notices(
     strangers = [one for one in servers if one.code == "unknown"]
     if strangers:
         notices.append(
-            _("%(strangers)s of this bud's servers no longer exist in this workspace.")
-            % {"strangers": len(strangers)}
+            ngettext(
+                "A server of this bud no longer exists in this workspace.",
+                "%(count)s servers of this bud no longer exist in this workspace.",
+                len(strangers),
+            )
+            % {"count": len(strangers)}
         )
     asleep = sorted(one.label for one in servers if one.code == "off")
     if asleep:

@@ -215,3 +215,21 @@ def test_files_are_pasted_and_dropped_and_taken_back_on_their_way(member: Page) 
         member.get_by_role("button", name="Remove slow.txt").click()
     expect(member.get_by_text("slow.txt")).to_have_count(0)
     assert held
+
+
+def test_a_file_that_was_chosen_by_mistake_leaves_the_chat(member: Page) -> None:
+    """REL-2075: models read what is in a chat. It can be brought back."""
+    open_chat(member, "Clock", "What time is it in Berlin?")
+    expect_idle(member)
+    chosen = member.get_by_role("list", name="Attachments")
+    field = member.get_by_role("textbox", name="Message").first
+    field.evaluate(GIVE, ["paste", "wrong.txt", "Of somebody else"])
+    expect(chosen.get_by_role("listitem")).to_have_count(1)
+    with member.expect_response(lambda answer: answer.request.method == "DELETE") as removed:
+        member.get_by_role("button", name="Remove wrong.txt").click()
+    assert removed.value.status == 204
+    expect(chosen).to_have_count(0)
+    member.get_by_role("button", name="Undo").click()
+    expect(chosen).to_contain_text("wrong.txt")
+    member.get_by_role("button", name="Remove wrong.txt").click()
+    expect(chosen).to_have_count(0)

@@ -74,6 +74,9 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
     page_name = _("Members")
+    deletion_note = _(
+        "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. What they made stays."
+    )
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]

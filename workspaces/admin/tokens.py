@@ -20,6 +20,9 @@ class ApiTokenAdmin(MadeElsewhere, WorkspaceModelAdmin):
     """Which keys to the API exist here; an admin can end one, but never read or make one."""
 
     section = AdminSection.PEOPLE
+    deletion_note = _(
+        "Programs that use it are refused from the next request on. This cannot be undone: its owner makes a new one."
+    )
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["name", "user", "hint", "expires_at", "last_used_at"]
     list_select_related = ["user"]

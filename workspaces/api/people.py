@@ -27,6 +27,7 @@ from workspaces.people.joining import MOST_DAYS, MOST_USES, make_join_link, revo
 from workspaces.people.services import revoke_invitation
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.words.mail_addresses import typed_address
 
 
 class InvitationOutput(serializers.ModelSerializer[Invitation]):
@@ -88,7 +89,7 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         people = [
             Invitee(
                 line=line,
-                email=one["email"].strip().lower(),
+                email=typed_address(one["email"]),
                 role=Role(one["role"]),
                 is_auditor=one["is_auditor"],
             )

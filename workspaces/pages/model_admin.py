@@ -17,6 +17,7 @@ from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR
 from django.core.exceptions import FieldDoesNotExist
 from django.db import DataError, connection, models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
@@ -78,6 +79,8 @@ class TrackedModelAdmin(ModelAdmin):
     """What the page is called in the navigation; empty: as the model, in the plural."""
     where_from: ClassVar[Promise | str] = ""
     """Said of a list without rows that cannot be added here: what stands in it, and where it comes from."""
+    deletion_note: ClassVar[Promise | str] = ""
+    """What becomes of what depends on a row that is deleted here: said where that is asked."""
     offers_export: ClassVar[bool] = True
     """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"
@@ -177,6 +180,22 @@ class TrackedModelAdmin(ModelAdmin):
             return HttpResponseRedirect(request.get_full_path())
         answer: HttpResponse = super().response_add(request, obj, *args, **kwargs)
         return answer
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Ask, and say first what becomes of what depends on the row."""
+        row = self.get_object(request, unquote(object_id))
+        if row is not None and self.has_delete_permission(request, row):
+            opts = self.opts
+            change = f"{self.admin_site.name}:{opts.app_label}_{opts.model_name}_change"
+            extra_context = {
+                "name": self.row_name(row),
+                "consequence": self.deletion_note,
+                "change_url": reverse(change, args=[row.pk]),
+                **(extra_context or {}),
+            }
+        return super().delete_view(request, object_id, extra_context)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         return []  # Django's would say so before it is tried; the audit log says it when it is done

@@ -22,8 +22,12 @@ from workspaces.models import ApiToken
 from workspaces.pages import accounts
 from workspaces.pages.forms import SetupForm, TokenForm
 from workspaces.people import first_owner
-from workspaces.people.joining import find_join_link, is_for, join_by_link
-from workspaces.people.services import accept_invitation, find_invitation
+from workspaces.people.joining import find_join_link, is_for, join_by_link, joined_by_link
+from workspaces.people.services import (
+    accept_invitation,
+    find_invitation,
+    joined_by_invitation,
+)
 from workspaces.people.suspending import find_suspension
 from workspaces.people.tokens import issue_token, revoke_token
 
@@ -83,12 +87,15 @@ def open_invitation(request: HttpRequest, token: str) -> HttpResponse:
 def accept(request: WorkspaceRequest) -> HttpResponse:
     """Show an invitation; join by it."""
     token = str(request.session.get(accounts.SESSION_KEY, ""))
+    user = signed_in_user(request)
+    # Whoever has joined opens the mail's link again, or on a second page.
+    if user is not None and (joined := joined_by_invitation(token, user)) is not None:
+        return redirect("chat:home", workspace_slug=joined.slug)
     try:
         invitation = find_invitation(token)
     except NotFound as error:
         refusal = {"invitation": None, "error": error.message}
         return render(request, "workspaces/invitation_accept.html", refusal, status=404)
-    user = signed_in_user(request)
     is_for_user = user is not None and user.email.lower() == invitation.email.lower()
     if request.method == "POST" and user is not None:
         try:
@@ -96,7 +103,6 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
         except DomainError as error:
             messages.error(request, error.message)
         else:
-            request.session.pop(accounts.SESSION_KEY, None)
             messages.success(
                 request, _("Welcome to %(name)s.") % {"name": invitation.workspace.name}
             )
@@ -122,12 +128,15 @@ def open_join_link(request: HttpRequest, token: str) -> HttpResponse:
 def join(request: WorkspaceRequest) -> HttpResponse:
     """Show a join link; confirm one's address; join by it."""
     token = str(request.session.get(accounts.JOIN_KEY, ""))
+    user = signed_in_user(request)
+    if user is not None and (joined := joined_by_link(token, user)) is not None:
+        request.session.pop(accounts.JOIN_KEY, None)
+        return redirect("chat:home", workspace_slug=joined.slug)
     try:
         link = find_join_link(token)
     except NotFound as error:
         refusal = {"link": None, "error": error.message}
         return render(request, "workspaces/join.html", refusal, status=404)
-    user = signed_in_user(request)
     if request.method == "POST" and user is not None:
         if "send" in request.POST:
             row = EmailAddress.objects.filter(user=user, email=user.email.lower()).first()
@@ -137,12 +146,10 @@ def join(request: WorkspaceRequest) -> HttpResponse:
         try:
             join_by_link(token=token, user=user, actor=request.actor)
         except Conflict:
-            request.session.pop(accounts.JOIN_KEY, None)
             return redirect("chat:home", workspace_slug=link.workspace.slug)
         except DomainError as error:
             messages.error(request, error.message)
         else:
-            request.session.pop(accounts.JOIN_KEY, None)
             messages.success(request, _("Welcome to %(name)s.") % {"name": link.workspace.name})
             return redirect("chat:home", workspace_slug=link.workspace.slug)
     context = {

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -22,6 +20,7 @@ from workspaces.models import Invitation, Membership, Workspace
 from workspaces.people.services import mail_invitation, make_invitation
 from workspaces.roles import Permission, require
 from workspaces.words.formats import whole
+from workspaces.words.mail_addresses import is_mail_address, typed_address
 
 MOST: Final = 100
 """In one go: each is mailed while the person waits."""
@@ -128,7 +127,7 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
             message = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
             faults[f"line {line}"] = [message]
             continue
-        found.append(Invitee(line=line, email=cells[0].lower(), role=known[wanted]))
+        found.append(Invitee(line=line, email=typed_address(cells[0]), role=known[wanted]))
     if faults:
         if workspace is not None:
             faults |= _faults_of(workspace, found)
@@ -227,9 +226,7 @@ def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, lis
     seen: dict[str, int] = {}
     for one in people:
         fault = ""
-        try:
-            validate_email(one.email)
-        except ValidationError:
+        if not is_mail_address(one.email):
             fault = _("“%(email)s” is not an e-mail address.") % {"email": one.email[:100]}
         if one.email in members:
             fault = _("%(email)s is already a member.") % {"email": one.email}

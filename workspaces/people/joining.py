@@ -7,8 +7,6 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -19,11 +17,13 @@ from workspaces.changes import record_created, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import JoinLink, Membership, User, Workspace
+from workspaces.people.memberships import is_member
 from workspaces.people.public_mail import is_public_mail, mail_domain
 from workspaces.people.services import require_not_above
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
 from workspaces.words.formats import whole
+from workspaces.words.mail_addresses import is_mail_address
 
 MOST_USES: Final = 1000
 MOST_DAYS: Final = 90
@@ -59,9 +59,7 @@ def make_join_link(
     require_not_above(actor, role)
     domain = mail_domain(email_domain)
     faults: dict[str, list[str]] = {}
-    try:
-        validate_email(f"somebody@{domain}")
-    except ValidationError:
+    if not is_mail_address(f"somebody@{domain}"):
         faults["email_domain"] = [_("Write a mail domain, such as example.org.")]
     if role not in ROLES:
         faults["role"] = [
@@ -126,6 +124,13 @@ def find_join_link(token: str) -> JoinLink:
             if _is_backed(link):
                 return link
     raise NotFound(_("This link no longer works. Ask for a new one."))
+
+
+def joined_by_link(token: str, user: User) -> Workspace | None:
+    """The workspace that a join link was for, however it ended, if this person is a member of it."""
+    rows = JoinLink.objects.across_workspaces().select_related("workspace")
+    link = rows.filter(token_hash=_hash(token)).first()
+    return link.workspace if link is not None and is_member(link.workspace_id, user.pk) else None
 
 
 def is_for(link: JoinLink, email: str) -> bool:

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
+from workspaces.database.row_security import in_workspace
 from workspaces.delivery.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.models import (
     AccessRequest,
@@ -47,6 +48,12 @@ def person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
         return None
     row = Membership.unscoped.get(pk=change.object_id)
     return row.workspace_id, row.user_id
+
+
+def is_member(workspace_id: UUID, user_id: UUID) -> bool:
+    """Whether this person belongs to the workspace, also where they are shut out at the moment."""
+    with in_workspace(workspace_id):
+        return Membership.objects.also_suspended(workspace_id).filter(user_id=user_id).exists()
 
 
 def is_suspended(workspace_id: UUID, user_id: UUID | None) -> bool:

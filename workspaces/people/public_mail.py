@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from workspaces.words.mail_addresses import typed_address
+
 _NAMES: Final = """
     gmail.com googlemail.com outlook.com outlook.de outlook.fr hotmail.com hotmail.co.uk hotmail.de hotmail.fr hotmail.it
     live.com live.co.uk live.de live.fr msn.com yahoo.com yahoo.co.jp yahoo.co.uk yahoo.co.in yahoo.com.br yahoo.de
@@ -20,7 +22,7 @@ PUBLIC_MAIL_DOMAINS: Final = frozenset(_NAMES.split())
 
 def mail_domain(typed: str) -> str:
     """Give a mail domain as it is compared, of what somebody typed: in small letters, without the @."""
-    return typed.strip().lower().removeprefix("@")
+    return typed_address(typed).removeprefix("@")
 
 
 def is_public_mail(domain: str) -> bool:

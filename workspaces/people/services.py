@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -26,10 +25,11 @@ from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.holding import hold, hold_workspace
 from workspaces.models import ROLE_CHOICES, Invitation, Membership, User, Workspace
 from workspaces.people.email_addresses import confirm_address
-from workspaces.people.memberships import is_suspended
+from workspaces.people.memberships import is_member, is_suspended
 from workspaces.people.sessions import end_access
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
+from workspaces.words.mail_addresses import is_mail_address, typed_address
 
 logger = logging.getLogger(__name__)
 _STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}
@@ -70,11 +70,10 @@ def make_invitation(
     require(actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk)
     require_not_above(actor, role)
     _require_owner_for_auditor(actor, is_change=is_auditor)
-    email = email.strip().lower()
-    try:
-        validate_email(email)
-    except ValidationError as error:
-        raise InvalidInput(fields={"email": error.messages}) from error
+    email = typed_address(email)
+    if not is_mail_address(email):
+        fault = _("“%(email)s” is not an e-mail address.") % {"email": email[:100]}
+        raise InvalidInput(fields={"email": [fault]})
     token = secrets.token_urlsafe(32)
     remember_secret(token, workspace_id=workspace.pk)
     with transaction.atomic():
@@ -143,6 +142,15 @@ def find_invitation(token: str) -> Invitation:
             if _is_backed(invitation):
                 return invitation
     raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
+
+
+def joined_by_invitation(token: str, user: User) -> Workspace | None:
+    """The workspace that an invitation of this person was for, however it ended, if they are a member of it now."""
+    rows = Invitation.objects.across_workspaces().select_related("workspace")
+    found = rows.filter(token_hash=_hash(token), email__iexact=user.email).first()
+    if found is None or not is_member(found.workspace_id, user.pk):
+        return None
+    return found.workspace
 
 
 @transaction.atomic

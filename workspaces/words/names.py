@@ -14,7 +14,12 @@ _SHOWN: Final = frozenset("LNPS")
 """Letters, numbers, punctuation and symbols, by Unicode's general category."""
 
 
+def without_unseen(given: str) -> str:
+    """A text without what nobody sees of it."""
+    return _UNSEEN.sub("", given)
+
+
 def seen_name(given: str) -> str:
     """A name without what nobody sees of it; empty if that is all."""
-    name = _UNSEEN.sub("", given).strip()
+    name = without_unseen(given).strip()
     return name if any(unicodedata.category(one)[0] in _SHOWN for one in name) else ""

@@ -866,6 +866,8 @@ export interface DraftAttachment {
   kind?: string;
   /** Of a file, in bytes. */
   size?: number;
+  /** Of a file: it was uploaded for this draft, and no message has it yet. */
+  is_new?: boolean;
 }
 
 /** A server that is considered for a chat, and why it is or is not used. */

@@ -125,3 +125,37 @@ it("REL-1902: offers no decision to whoever was shut out of the workspace, until
   });
   expect(named("Allow once")?.disabled).toBe(false);
 });
+
+it("REL-2077: who decides by keys goes on to the next call that waits, and decides nothing there by the same key", async () => {
+  const { socket } = await import("../src/connection");
+  const asked = vi.spyOn(socket, "ask").mockResolvedValue({} as never);
+  const pressed = (event: string) => document.dispatchEvent(new Event(event));
+  const two = [call, toolCall({ ...call, id: "c2" })];
+  const drawBoth = () =>
+    act(() =>
+      render(
+        <div class="chat-column">
+          {two.map((one) => (
+            <cards.ApprovalCard key={one.id} call={one} />
+          ))}
+        </div>,
+        at(),
+      ),
+    );
+  const field = document.body.appendChild(document.createElement("textarea"));
+  field.id = "composer-text";
+  drawBoth();
+  const [first, second] = at().querySelectorAll<HTMLElement>("[role=group]");
+  pressed("keydown");
+  await act(async () => named("Allow once")?.click());
+  expect(document.activeElement).toBe(second);
+  second?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  expect(asked).toHaveBeenCalledTimes(1);
+  act(() => render(null, at()));
+  drawBoth();
+  pressed("pointerdown");
+  await act(async () => named("Allow once")?.click());
+  expect(document.activeElement).toBe(field);
+  expect(first).toBeDefined();
+  field.remove();
+});

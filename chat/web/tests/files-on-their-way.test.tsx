@@ -74,3 +74,29 @@ it("REL-1256: files stand in the order in which they were chosen, whichever arri
   await vi.waitFor(() => expect(along.picked.value.c?.map((one) => one.title)).toEqual(names));
   vi.unstubAllGlobals();
 });
+
+it("REL-2075: a file that was uploaded for a message leaves the chat where it is left out, and can come back", async () => {
+  const along = await import("../src/chat/picked");
+  const { leaveOut } = await import("../src/chat/leaving-out");
+  const { toasts } = await import("../src/toasts");
+  const file = { version: 1, kind: "text", size: 3 } as const;
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    asked.push(`${init.method} ${url.split("/api/").at(-1)}`);
+    if (init.method === "DELETE") return new Response(null, { status: 204 });
+    return Response.json({ id: "a", name: "a (2).txt", version: { number: 1, kind: "text", size: 3 } });
+  });
+  along.picked.value = {
+    c: [
+      { ...file, artifact_id: "a", title: "a.txt", is_new: true },
+      { ...file, artifact_id: "b", title: "b.txt" },
+    ],
+  };
+  for (const one of along.picked.value.c ?? []) leaveOut("c", one);
+  await vi.waitFor(() => expect(toasts.value.at(-1)?.text).toBe("Deleted “a.txt”."));
+  expect(along.picked.value.c).toEqual([]);
+  expect(asked).toEqual(["DELETE artifacts/a/?unless_sent=true"]);
+  toasts.value.at(-1)?.action?.run();
+  await vi.waitFor(() => expect(along.picked.value.c?.map((one) => one.title)).toEqual(["a (2).txt"]));
+  vi.unstubAllGlobals();
+});

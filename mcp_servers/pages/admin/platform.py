@@ -22,6 +22,7 @@ class StdioProgramAdmin(PlatformModelAdmin):
     """The platform's catalogue, for its owner alone."""
 
     form = ProgramEntryForm
+    deletion_note = _("Nobody can add a server that runs it any more. No server runs it now.")
     list_display = ("title", "slug", "command", "is_enabled", "problem")
     search_fields: ClassVar[Any] = ("title", "slug")
     fieldsets = (

@@ -76,6 +76,9 @@ class McpServerAdmin(WorkspaceModelAdmin):
     """Servers of the workspace. Their secrets can be written, and are never shown."""
 
     page_name = _("Servers, all fields")
+    deletion_note = _(
+        "Buds lose its tools at once. Calls that run now and sign-ins end. What it did stays in the audit log."
+    )
     manage_permission = Permission.MANAGE_SERVERS
     form = ServerAdminForm
     list_display = (

@@ -10,7 +10,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from chat.artifacts import serving
-from chat.models import Artifact, Bud, Conversation
+from chat.models import Artifact, ArtifactVersion, Attachment, Bud, Conversation, Message
 from chat.services.conversations import create_conversation
 from config.serving.edge import BodyLimit
 from tests.chat.artifacts.pictures import picture
@@ -54,6 +54,28 @@ def url_of(
             "number": number,
         },
     )
+
+
+def test_a_file_that_a_message_took_along_is_kept_where_its_draft_is_out_of_date(
+    client: Client, conversation: Conversation
+) -> None:
+    """REL-2075: a page leaves out only what no message has."""
+    tenant_id = conversation.workspace_id
+    own = f"/api/artifacts/{upload(client, conversation, 'a.txt', b'one').json()['id']}/"
+    assert client.delete(f"{own}?unless_sent=maybe").status_code == 400
+    assert client.delete(f"{own}?unless_sent=true").status_code == 204
+    assert client.post(f"{own}undelete/").status_code == 200
+    version = ArtifactVersion.objects.for_workspace(tenant_id).get(artifact__name="a.txt")
+    message = Message.objects.create(
+        workspace_id=tenant_id, conversation=conversation, role="user", text="See", order_key=1
+    )
+    Attachment.objects.create(
+        workspace_id=tenant_id, message=message, position=0, version=version, title="a.txt"
+    )
+    kept = client.delete(f"{own}?unless_sent=true")
+    assert kept.status_code == 409
+    assert "stays in the chat" in kept.json()["errors"][0]["detail"]
+    assert client.delete(own).status_code == 204
 
 
 def test_a_file_is_uploaded_changed_restored_renamed_deleted_and_brought_back(

@@ -155,9 +155,12 @@ def test_a_draft_keeps_what_the_message_takes_along(tenant: Tenant) -> None:
         "title": "All notes",
         "resource_id": None,
     }
-    assert send(file, resource).json()["attachments"] == [file, resource]
+    kept = [{**file, "is_new": False}, resource]
+    assert send(file, resource).json()["attachments"] == kept
     [listed] = client.get("/api/drafts/", headers=header).json()
-    assert (listed["text"], listed["attachments"]) == ("", [file, resource])
+    assert (listed["text"], listed["attachments"]) == ("", kept)
+    new = {**file, "is_new": True}
+    assert send(new).json()["attachments"] == [new]
     assert send({"artifact_id": str(uuid4()), "title": "which?"}).status_code == 400
     for faulty in ({"title": "neither"}, {**file, **resource}, {**file, "title": "x" * 501}):
         assert send(faulty).status_code == 400

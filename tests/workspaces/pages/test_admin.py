@@ -9,13 +9,14 @@ import pytest
 from django.contrib import admin
 from django.core import mail
 from django.db import connection, models
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
 from chat.models import Bud, ModelProvider
-from tests.factories import Tenant, make_tenant
+from tests.factories import Tenant, UserFactory, make_tenant
 from workspaces.models import Invitation, Membership, User
+from workspaces.pages.model_admin import TrackedModelAdmin
 
 
 def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
@@ -106,6 +107,27 @@ def test_a_provider_in_use_is_not_deleted(tenant: Tenant) -> None:
     assert page.status_code == 200
     assert [str(m) for m in page.context["messages"]] == ["This is still in use by Busy bud."]
     assert ModelProvider.objects.for_workspace(tenant.workspace).exists()
+
+
+def test_a_page_that_deletes_says_what_becomes_of_what_depends_on_the_row(tenant: Tenant) -> None:
+    """REL-2073: it had said that nothing else goes."""
+    row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    shown = tenant.client("owner").get(f"/admin/workspaces/membership/{row.pk}/delete/")
+    page = shown.content.decode()
+    assert tenant.member.email in page
+    assert "Their tokens, sign-ins and own servers end. What they made stays." in page
+    assert "related items" not in page
+    request: Any = RequestFactory().get("/admin/")
+    request.user, request.workspace = UserFactory.create(is_superuser=True), tenant.workspace
+    request.actor = tenant.actor("owner")
+    silent = [
+        type(page).__name__
+        for page in admin.site._registry.values()
+        if isinstance(page, TrackedModelAdmin)
+        and page.has_delete_permission(request)
+        and not page.deletion_note
+    ]
+    assert silent == ["ModelProviderAdmin"]  # its page names what uses the provider
 
 
 def test_the_admin_is_of_one_workspace_at_a_time(tenant: Tenant) -> None:

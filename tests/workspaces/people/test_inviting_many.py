@@ -132,6 +132,44 @@ def test_one_faulty_line_invites_nobody(tenant: Tenant, text: str, place: str) -
     assert answer.context["text"] == text
 
 
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ("\u200bada@example.org", "ada@example.org"),
+        ("ada@example.org\u200b", "ada@example.org"),
+        ("ada@\u200bexample.org", "ada@example.org"),
+        ("\ufeffada@example.org", "ada@example.org"),
+        ("ada@exa\u00admple.org, admin", "ada@example.org"),
+    ],
+)
+def test_marks_that_nobody_sees_are_no_part_of_an_address(
+    tenant: Tenant, typed: str, stored: str
+) -> None:
+    """REL-2071: the person could not sign up with what was copied from a page or a mail."""
+    answer = tenant.client("admin").post(page(tenant), {"people": typed, "role": "member"})
+    assert answer.status_code in {200, 302}
+    assert [email for email, _role in invited(tenant)] == [stored]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"{'a' * 300}@example.org",
+        "ada@\ue000x.org",
+        "ada@" + "\u00e4" * 63 + ".org",
+        "ad\u0131@example.org",
+    ],
+    ids=["too long", "no letter", "too long once encoded", "a letter that is no ASCII"],
+)
+def test_addresses_that_no_mail_can_go_to_invite_nobody(tenant: Tenant, address: str) -> None:
+    """REL-2071: they would fail while mails are sent, with the others' invitations stored and not mailed."""
+    sent = {"people": f"bob@example.org\n{address}", "role": "member"}
+    answer = tenant.client("admin").post(page(tenant), sent)
+    assert answer.status_code == 422
+    assert list(answer.context["faults"]) == ["line 2"]
+    assert invited(tenant) == []
+
+
 def test_more_than_the_limit_are_refused_by_number(tenant: Tenant) -> None:
     """REL-451."""
     head = {"X-Workspace": tenant.workspace.slug}

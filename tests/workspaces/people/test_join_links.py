@@ -201,3 +201,22 @@ def test_a_link_is_made_listed_and_revoked(two_workspaces: TwoTenants) -> None:
     assert client.delete(f"/api/join-links/{pk}/", headers=head).status_code == 204
     assert client.delete(f"/api/join-links/{pk}/", headers=head).status_code == 409
     assert tenant.client("member").get("/api/join-links/", headers=head).status_code == 403
+
+
+def test_whoever_has_joined_comes_to_the_workspace_by_the_same_link(
+    tenant: Tenant, client: Client
+) -> None:
+    """REL-2072: also where it is used up or revoked by now."""
+    link, token = make(tenant, most_uses=1)
+    user = UserFactory.create(email="ada@firm.example.org", is_confirmed=True)
+    client.force_login(user)
+    home = f"/w/{tenant.workspace.slug}/"
+    client.get(f"/join/{token}/")
+    assert client.post("/join/")["Location"] == home
+    assert client.post("/join/")["Location"] == home  # on the other page
+    link.refresh_from_db()
+    revoke_join_link(link=link, actor=tenant.actor())
+    assert client.get(f"/join/{token}/", follow=True).redirect_chain[-1][0] == home
+    other = Client()
+    other.force_login(UserFactory.create(email="bob@firm.example.org", is_confirmed=True))
+    assert other.get(f"/join/{token}/", follow=True).status_code == 404

@@ -21,6 +21,7 @@ from workspaces.people.services import (
     remove_member,
     revoke_invitation,
 )
+from workspaces.people.suspending import suspend_member
 from workspaces.people.tokens import authenticate, hash_token, issue_token, revoke_token
 from workspaces.redaction import redact_text
 
@@ -213,3 +214,27 @@ def test_a_token_needs_a_name_a_scope_and_an_end(tenant: Tenant, wrong: dict[str
             actor=tenant.actor("member"),
             **{**values, **wrong},  # type: ignore[arg-type]
         )
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
+def test_whoever_has_joined_comes_to_the_workspace_by_the_same_mail(
+    tenant: Tenant, client: Client, is_suspended: bool
+) -> None:
+    """REL-2072: also from a second page; they are not sent for another invitation."""
+    _invitation, token = invite(tenant)
+    user = UserFactory.create(email="new@example.org")
+    client.force_login(user)
+    home = f"/w/{tenant.workspace.slug}/"
+    client.get(f"/invitations/{token}/")
+    assert client.post("/invitations/accept/")["Location"] == home
+    assert client.post("/invitations/accept/")["Location"] == home  # on the other page
+    if is_suspended:
+        member = Membership.objects.for_workspace(tenant.workspace).get(user=user)
+        suspend_member(membership=member, actor=tenant.actor())
+    again = client.get(f"/invitations/{token}/", follow=True)
+    assert again.redirect_chain[-1][0] == home
+    other = Client()
+    other.force_login(UserFactory.create(email="stranger@example.org"))
+    assert other.get(f"/invitations/{token}/", follow=True).status_code == 404
+    Membership.unscoped.filter(user=user).delete()
+    assert client.get(f"/invitations/{token}/", follow=True).status_code == 404

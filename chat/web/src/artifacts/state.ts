@@ -2,7 +2,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { boot } from "../boot";
 import { chooseFiles } from "../chat/uploads";
-import { answered } from "../net/api";
+import { ApiProblem, answered } from "../net/api";
 import { homePath, place } from "../place";
 import { openState } from "../store/open-conversation";
 import chat from "../texts/chat";
@@ -185,6 +185,27 @@ export async function remove(artifact: Artifact): Promise<void> {
   toast(t.deleted(artifact.name), "ok", {
     label: common.undo,
     run: () => void tried(row(request("POST", `artifacts/${artifact.id}/undelete/`))),
+  });
+}
+
+/** Take away a file that no message has; where one has it by now, it stays. */
+export async function removeUnsent(
+  id: string,
+  name: string,
+  onBack: (artifact: Artifact) => void,
+): Promise<void> {
+  try {
+    await request("DELETE", `artifacts/${id}/?unless_sent=true`);
+  } catch (error) {
+    const isSentOrGone = error instanceof ApiProblem && [404, 409].includes(error.status);
+    if (!isSentOrGone) toast(messageOf(error), "bad");
+    return;
+  }
+  if (opened.value?.artifactId === id) openPanel();
+  toast(t.deleted(name), "ok", {
+    label: common.undo,
+    run: () =>
+      void tried(row(request("POST", `artifacts/${id}/undelete/`))).then((back) => back && onBack(back)),
   });
 }
 

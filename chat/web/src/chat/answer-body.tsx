@@ -43,7 +43,7 @@ const TextSegment = memo(({ message, bud }: { message: Message; bud: string | nu
 
 function Thinking() {
   return (
-    <div class="thinking" role="status">
+    <div class="thinking">
       <span class="thinking-dots" aria-hidden="true">
         <span />
         <span />
@@ -52,6 +52,12 @@ function Thinking() {
       <span class="sr-only">{t.thinking}</span>
     </div>
   );
+}
+
+/** Why an answer failed; null: it did not. */
+export function failureOf(turn: Turn): string | null {
+  if (turn.status !== "failed" && turn.status !== "interrupted") return null;
+  return turn.error?.message ?? (turn.status === "interrupted" ? t.interrupted : t.notCompleted);
 }
 
 interface TurnEndProps {
@@ -77,14 +83,15 @@ export function TurnEnd({ turn, canRetry, isNoticeRepeated = false }: TurnEndPro
       <span>{turn.notice}</span>
     </div>
   );
-  if (turn.status === "failed" || turn.status === "interrupted") {
-    const text = turn.error?.message ?? (turn.status === "interrupted" ? t.interrupted : t.notCompleted);
+  const failure = failureOf(turn);
+  if (failure !== null) {
+    // No alert: where a chat is opened, each failed answer in it would be read out.
     return (
       <>
         {notice}
-        <div class="notice items-center" data-tone="bad" role="alert">
+        <div class="notice items-center" data-tone="bad">
           <Icon name="alert" />
-          <span class="grow">{text}</span>
+          <span class="grow">{failure}</span>
           {providers && (
             <a class="btn btn-sm btn-outline-quiet" href={providers}>
               <Icon name="key" />

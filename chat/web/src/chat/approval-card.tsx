@@ -23,7 +23,7 @@ import {
   isBeingEdited,
   leaveArguments,
 } from "./edited-arguments";
-import { isFocusFree } from "./focus";
+import { isByKeys, isFocusFree } from "./focus";
 import { JsonView } from "./json-tree";
 import { RefusalReason } from "./refusal-reason";
 
@@ -35,6 +35,13 @@ interface Props {
   /** Who asked, where the person looks at the call as a second person. */
   askedBy?: string;
   onDecided?: () => void;
+}
+
+/** The next call in the chat that waits for a decision, else the first one; null: no other does. */
+function nextCard(card: HTMLElement | null): HTMLElement | null {
+  const all = [...document.querySelectorAll<HTMLElement>(".chat-column .approval")];
+  const place = card ? all.indexOf(card) : -1;
+  return all[place + 1] ?? all.find((other) => other !== card) ?? null;
 }
 
 export function ApprovalCard({ call, askedBy, onDecided }: Props) {
@@ -78,6 +85,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const act = async (decision: "approve" | "refuse", extra: Parameters<typeof decide>[2]) => {
     if (isBusy) return;
     setBusy(true);
+    const next = isByKeys() ? nextCard(card.current) : null;
     if (askedBy !== undefined) {
       await decideForOther(call.id, decision, extra?.note ?? "");
       setBusy(false);
@@ -95,7 +103,8 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
         });
       leaveArguments(call);
       forgetKept(`refusal.${call.id}`);
-      toComposer();
+      if (next?.isConnected) next.focus();
+      else toComposer();
     }
   };
   /** This call waits on: what is chosen is about those to come. */
@@ -127,8 +136,12 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
       tabIndex={-1}
       aria-labelledby={`${id}-title`}
       aria-describedby={`${id}-why`}
+      onFocus={(event) => {
+        // The key that decided the call before decides nothing here.
+        if (event.target === card.current) appeared.current = performance.now();
+      }}
       onKeyDown={(event) => {
-        if (event.key !== "Enter" || event.target !== card.current) return;
+        if (event.key !== "Enter" || event.repeat || event.target !== card.current) return;
         event.preventDefault();
         if (performance.now() - appeared.current > GUARD_MS) approve();
       }}

@@ -24,8 +24,9 @@ import type {
 } from "../wire";
 import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
 import { comparedBy, comparing, dropCompared } from "./comparing";
+import { leaveOut } from "./leaving-out";
 import { dropMention, mentionOf } from "./mentions";
-import { changedResources, dropPicked, picked, pickResource } from "./picked";
+import { changedResources, picked, pickResource } from "./picked";
 import { type Origin, Result } from "./result";
 import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
 
@@ -137,7 +138,7 @@ export function PickedChips(props: { draftKey: string; conversationId: string | 
       {compared.length > 0 && <CompareChip draftKey={draftKey} models={compared} />}
       {bud && <MentionChip bud={bud} onDrop={() => dropMention(draftKey)} />}
       {list.map((one) => (
-        <PickedChip key={keyOf(one)} one={one} onDrop={() => dropPicked(draftKey, one)} />
+        <PickedChip key={keyOf(one)} one={one} onDrop={() => leaveOut(draftKey, one)} />
       ))}
       {uploads.map((one) => (
         <UploadChip key={one.key} one={one} draftKey={draftKey} conversationId={conversationId} />

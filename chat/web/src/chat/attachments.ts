@@ -17,6 +17,8 @@ export interface PickedFile {
   title: string;
   kind: ArtifactKind;
   size: number;
+  /** It was uploaded for this message, and none has it yet. */
+  is_new?: boolean;
 }
 
 export type Picked = PickedResource | PickedFile;

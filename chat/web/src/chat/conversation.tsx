@@ -12,6 +12,7 @@ import {
   openExcerpt,
   openProblem,
   openState,
+  openTimeline,
   runningTurn,
   runningTurns,
   showEnd,
@@ -29,7 +30,7 @@ import { isDemoAnswering } from "./choices";
 import { AnswerLine } from "./chooser";
 import { nameOfAnswer, openComparison } from "./comparing";
 import { Composer } from "./composer";
-import { useEnded } from "./ended";
+import { endInWords, useEnded } from "./ended";
 import { useFollow } from "./follow";
 import { DemoLabel, Header, TemporaryLine } from "./header";
 import { MessageList } from "./messages";
@@ -226,11 +227,11 @@ export function ConversationView({ id }: { id: string }) {
               : isWaiting
                 ? isForAdmin
                   ? t.isWaitingForAdmin
-                  : t.isWaiting
+                  : t.isWaiting(waiting.value.filter((call) => !call.approval?.needs_second_person).length)
                 : turn
                   ? t.isAnswering
                   : hasEnded
-                    ? t.hasAnswered
+                    ? endInWords(openTimeline.value)
                     : ""}
         </div>
         {openProblem.value === null && (

@@ -2,6 +2,7 @@ import { hearOfPlace } from "../place";
 
 /** Whether somebody has pressed a key or anything else since the page came to where it is. */
 let hasGoneOn = false;
+let wasKey = false;
 hearOfPlace((_next, _previous, isChosen) => {
   // A chat that begins meanwhile takes nothing from somebody who is in the list, a menu or a dialog.
   hasGoneOn = !isChosen && document.activeElement?.closest("#sidebar, dialog, .menu-pop") != null;
@@ -11,9 +12,13 @@ for (const press of ["keydown", "pointerdown"])
     press,
     () => {
       hasGoneOn = true;
+      wasKey = press === "keydown";
     },
     { capture: true },
   );
+
+/** Whether what happens now was asked for with a key. */
+export const isByKeys = (): boolean => wasKey;
 
 const isNowhere = (): boolean => !document.activeElement || document.activeElement === document.body;
 

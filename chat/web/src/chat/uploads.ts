@@ -108,7 +108,7 @@ async function send(draft: string, conversationId: string, one: Upload): Promise
     dropUpload(draft, one.key);
     if (artifact) {
       places.set(artifact.id, one.key);
-      takeAlong(conversationId, pickFile(artifact));
+      takeAlong(conversationId, { ...pickFile(artifact), is_new: true });
       sortChosen(conversationId);
     }
     return artifact !== null;

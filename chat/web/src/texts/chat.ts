@@ -15,7 +15,11 @@ const chat = {
   waitingForYou: "Waiting for you",
   jumpToLatest: "Jump to latest",
   isAsked: "A server has a question for you.",
-  isWaiting: "A tool call waits for your approval.",
+  isWaiting: (calls: number) =>
+    plural(calls, {
+      one: "A tool call waits for your approval.",
+      other: "# tool calls wait for your approval.",
+    }),
   isLost: "Say whether a tool call took effect.",
   isAnswering: "Answering.",
   hasAnswered: "The answer has ended.",
