@@ -78,16 +78,24 @@ def name_request(logger: object, method: str, event: EventDict) -> EventDict:
     return event
 
 
+_SHARED: Final[list[structlog.typing.Processor]] = [
+    structlog.contextvars.merge_contextvars,
+    add_trace,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.stdlib.PositionalArgumentsFormatter(),
+]
+_OURS: Final[list[structlog.typing.Processor]] = [
+    structlog.stdlib.filter_by_level,
+    *_SHARED,
+    structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+]
+"""Loggers keep this list from their first line on, so it stays the same one."""
+
+
 def configure_logging(*, level: str, as_json: bool) -> None:
     """Send everything to stderr: one JSON object a line, or text for people."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        add_trace,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.stdlib.PositionalArgumentsFormatter(),
-    ]
     # plain_traceback: the default formatter prints local variables, and with them secrets.
     final: list[structlog.typing.Processor] = (
         [
@@ -119,7 +127,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         *final,
                     ],
-                    "foreign_pre_chain": [*shared, structlog.stdlib.ExtraAdder()],
+                    "foreign_pre_chain": [*_SHARED, structlog.stdlib.ExtraAdder()],
                 }
             },
             "filters": {
@@ -151,11 +159,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
         }
     )
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=_OURS,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )

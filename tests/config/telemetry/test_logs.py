@@ -193,14 +193,18 @@ def test_a_traceback_shows_no_local_variables(written: io.StringIO) -> None:
     assert "unmarked = 'another-canary'" not in text
 
 
-def test_json_lines_are_json(capsys: Any) -> None:
+@pytest.fixture
+def usual_log() -> Iterator[None]:
+    """Puts the log back onto the error stream that outlives the test, so ask for it before `capsys`."""
+    yield
+    configure_logging(level="WARNING", as_json=False)
+
+
+def test_json_lines_are_json(usual_log: None, capsys: Any) -> None:
     """Ours: one object a line, with time, level and logger."""
     configure_logging(level="INFO", as_json=True)
-    try:
-        structlog.get_logger("ours").info("hello", number=1)
-        line = json.loads(capsys.readouterr().err.strip().splitlines()[-1])
-    finally:
-        configure_logging(level="WARNING", as_json=False)
+    structlog.get_logger("ours").info("hello", number=1)
+    line = json.loads(capsys.readouterr().err.strip().splitlines()[-1])
     assert line["event"] == "hello"
     assert {"timestamp", "level", "logger", "number"} <= set(line)
 
