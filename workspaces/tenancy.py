@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.apps import apps
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models.functions import Lower
 from django.utils.crypto import salted_hmac
@@ -17,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
+from workspaces.words.names import seen_name
 
 if TYPE_CHECKING:
     from allauth.account.models import EmailAddress
@@ -293,3 +295,14 @@ class Workspace(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Give it a name that people can see.
+
+        Raises:
+            ValidationError: there is nothing to see of it.
+        """
+        super().clean()
+        self.name = seen_name(self.name)
+        if not self.name:
+            raise ValidationError({"name": _("Give the workspace a name that people can see.")})

@@ -6,6 +6,7 @@ import pytest
 
 from chat.models import Bud
 from tests.factories import Tenant
+from tests.platform_api import in_browser
 from workspaces.models import User
 from workspaces.words.names import seen_name
 
@@ -43,3 +44,16 @@ def test_nobody_and_no_bud_has_an_unseen_name(tenant: Tenant) -> None:
     assert Bud.objects.for_workspace(tenant.workspace).get(slug="turned").name == "Turned"
     assert send("/api/profile/", name="nimdA\u202e Ada") == 200
     assert User.objects.get(pk=tenant.people["owner"].pk).name == "nimdA Ada"
+
+
+@pytest.mark.django_db
+def test_no_workspace_has_an_unseen_name(superuser: User) -> None:
+    """REL-2037: also as the platform's owner makes and renames them."""
+    root = in_browser(superuser)
+    unseen = root.post("workspaces/", {"name": "\u200b\u2060", "slug": "ghost"})
+    assert unseen.status_code == 422
+    assert unseen.json()["errors"][0]["attr"] == "name"
+    made = root.post("workspaces/", {"name": "\u202eTurned", "slug": "turned"}).json()
+    assert made["name"] == "Turned"
+    renamed = root.patch(f"workspaces/{made['id']}/", {"name": "nimdA\u202e Acme"}).json()
+    assert renamed["name"] == "nimdA Acme"
