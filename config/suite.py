@@ -107,7 +107,7 @@ def _behind_the_wall(found: Mapping[str, str]) -> Stage:
 
 
 _WALLED = (
-    *("tests/isolation", "tests/chat/sockets/test_consumers.py", "tests/chat/engine/test_turns.py"),
+    *("tests/isolation", "tests/chat/sockets", "tests/chat/engine/test_turns.py"),
     *(
         "tests/chat/services/test_approvals.py",
         "tests/chat/test_admin.py",

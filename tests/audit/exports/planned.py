@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from audit.actions import Action
-from audit.models import AuditEntry, ReportSchedule
+from audit.models import AuditEntry, ReportSchedule, SentFile
 from tests.audit.views.log_pages import SECRET_ARGUMENT
 from tests.factories import Tenant
 
@@ -48,3 +48,8 @@ def yesterday(tenant: Tenant) -> None:
             )
         ]
     )
+
+
+def sent_files(tenant: Tenant) -> Any:
+    """What the schedules of a workspace sent, the oldest first."""
+    return SentFile.objects.for_workspace(tenant.workspace).order_by("created_at")

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_servers.client.spec import ConnectionSpec
 from tests.fakes.full_server import PROGRAM, FullServer, full_server
+from tests.fakes.mcp_server import Handler, RawServer
 from tests.mcp_servers.client.helpers import program, spec_for
 
 TRANSPORTS = ["streamable_http", "sse", "websocket", "stdio"]
@@ -40,3 +41,19 @@ def everywhere(tmp_path: Path) -> Iterator[Everywhere]:
     """The server with every feature."""
     with full_server() as (server, listening):
         yield Everywhere(server, listening.port, tmp_path)
+
+
+@pytest.fixture
+def raw() -> Iterator[Any]:
+    """Builds misbehaving servers, and ends them."""
+    made: list[RawServer] = []
+
+    def build(
+        handlers: dict[str, Handler] | None = None, tools: list[Any] | None = None
+    ) -> RawServer:
+        made.append(RawServer(handlers, tools))
+        return made[-1]
+
+    yield build
+    for server in made:
+        server.stop()

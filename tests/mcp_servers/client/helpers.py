@@ -87,8 +87,12 @@ async def send(
 
 
 async def text_of(awaited: Awaitable[object]) -> str:
+    """The text of a result that is still to come."""
+    return text_in(await awaited)
+
+
+def text_in(result: object) -> str:
     """The text of a result."""
-    result = await awaited
     assert isinstance(result, mcp_types.CallToolResult), result
     (block,) = result.content
     assert isinstance(block, mcp_types.TextContent)

@@ -1,0 +1,130 @@
+"""Who is let in at a socket, and how many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from channels.db import database_sync_to_async as sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+
+from chat.events import CloseCode
+from chat.sockets import open as open_sockets
+from config.asgi import application
+from tests.chat.conftest import Chat
+from tests.chat.sockets.pages import (
+    ORIGIN,
+    Socket,
+    opened,
+)
+from tests.factories import make_tenant
+from tests.patience import PATIENCE
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        b"http://evil.example",
+        b"null",
+        None,
+        b"http://testserver:81",
+        b"https://testserver",
+        b"http://testserver.evil.example",
+        b"http://eviltestserver",
+    ],
+)
+async def test_a_foreign_origin_opens_nothing(origin: bytes | None) -> None:
+    """SEC-15: scheme, host and port must be one of ours."""
+    headers = [(b"host", b"testserver"), *([(b"origin", origin)] if origin else [])]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert not connected
+
+
+async def test_a_foreign_host_opens_nothing() -> None:
+    """SEC-16: Host is checked for sockets too."""
+    headers = [(b"host", b"evil.example"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert not connected
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_strangers_and_non_members_are_turned_away() -> None:
+    """SEC-06: 4401 without a session, 4403 in a workspace of others."""
+    headers = [(b"host", b"testserver"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, "/ws/w/acme/", headers=headers)
+    await communicator.connect(timeout=PATIENCE)
+    assert await Socket(communicator).close_code() == CloseCode.SIGN_IN_AGAIN
+    mine = await sync_to_async(make_tenant)("mine")
+    other = await sync_to_async(make_tenant)("other")
+    async with opened(mine, slug=other.workspace.slug) as socket:
+        assert await socket.close_code() == CloseCode.NOT_A_MEMBER
+
+
+async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
+    """SEC-415: a page that was left open closes if another person has signed in in its browser since."""
+    tenant = chat.tenant
+    async with opened(tenant, query=f"?person={tenant.owner.pk}") as socket:
+        assert await socket.close_code() == CloseCode.SIGN_IN_AGAIN
+    async with opened(tenant, query=f"?person={tenant.member.pk}") as socket:
+        snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
+        assert snapshot["type"] == "snapshot"
+
+
+def allow_sockets(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let one person have so many."""
+    few = settings.TRELLIS.model_copy(update={"sockets_per_person": most})
+    monkeypatch.setattr(open_sockets, "settings", SimpleNamespace(TRELLIS=few))
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_one_person_cannot_open_sockets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-681: pages beyond the limit hear why. Others are not concerned, and a page that closes makes room."""
+    allow_sockets(monkeypatch, 2)
+    tenant = await sync_to_async(make_tenant)("acme")
+    client = await sync_to_async(tenant.client)("member")
+    async with opened(tenant, client=client) as first:
+        async with opened(tenant, client=client) as second:
+            for page in (first, second):
+                assert (await page.answer(type="ping"))["type"] == "pong"
+            for _more in range(3):
+                async with opened(tenant, client=client) as third:
+                    assert await third.close_code() == CloseCode.TOO_MANY
+            async with opened(tenant, "admin") as other:
+                assert (await other.answer(type="ping"))["type"] == "pong"
+        async with opened(tenant, client=client) as again:
+            assert (await again.answer(type="ping"))["type"] == "pong"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_many_that_come_at_one_moment_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-681: a place is taken before the database is asked, so none slips through while it answers."""
+    allow_sockets(monkeypatch, 3)
+    tenant = await sync_to_async(make_tenant)("acme")
+    client = await sync_to_async(tenant.client)("member")
+    is_over = asyncio.Event()
+    refused = 0
+
+    async def come() -> None:
+        nonlocal refused
+        async with opened(tenant, client=client) as socket:
+            await socket.say(type="ping")
+            output = await socket.raw.receive_output(PATIENCE)
+            if output["type"] == "websocket.close":
+                assert output["code"] == CloseCode.TOO_MANY
+                refused += 1
+            await is_over.wait()
+
+    coming = [asyncio.create_task(come()) for _n in range(10)]
+    async with asyncio.timeout(PATIENCE):
+        while refused < 7:
+            await asyncio.sleep(0.02)
+    await asyncio.sleep(0.1)
+    assert refused == 7
+    assert sum(open_sockets._places.values()) == 3
+    is_over.set()
+    await asyncio.gather(*coming)
+    assert not open_sockets._places
