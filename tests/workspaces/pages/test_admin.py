@@ -115,7 +115,7 @@ def test_a_page_that_deletes_says_what_becomes_of_what_depends_on_the_row(tenant
     shown = tenant.client("owner").get(f"/admin/workspaces/membership/{row.pk}/delete/")
     page = shown.content.decode()
     assert tenant.member.email in page
-    assert "Their tokens, sign-ins and own servers end. What they made stays." in page
+    assert "Their tokens, sign-ins and own servers end. Their account and what they made stay." in page
     assert "related items" not in page
     request: Any = RequestFactory().get("/admin/")
     request.user, request.workspace = UserFactory.create(is_superuser=True), tenant.workspace
