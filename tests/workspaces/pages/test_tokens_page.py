@@ -74,9 +74,9 @@ def test_what_was_deleted_meanwhile_is_told_to_be_gone(tenant: Tenant) -> None:
     )
     client = tenant.client("member", raise_request_exception=False)
     revoke = f"/account/tokens/{token.pk}/revoke/"
-    before = {"HTTP_REFERER": "http://testserver/account/tokens/"}
-    assert client.post(revoke, **before).status_code == 302
-    again = client.post(revoke, **before)
+    before = {"referer": "http://testserver/account/tokens/"}
+    assert client.post(revoke, headers=before).status_code == 302
+    again = client.post(revoke, headers=before)
     told = again.content.decode()
     assert again.status_code == 404
     assert "This is no longer there" in told
