@@ -118,6 +118,7 @@ class SpendingLimitsOutput(serializers.Serializer[Any]):
 class SpendingLimitsInput(serializers.Serializer[Any]):
     """All limits of the workspace. What is left out has no limit."""
 
+    replaces_all = True
     cost = _cost(help_text="Of the workspace, in the currency of its prices.")
     tokens = _tokens()
     member_cost = _cost(help_text="Of each member without a limit of their own.")

@@ -36,6 +36,7 @@ from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
+from workspaces.words.formats import whole
 
 LONGEST_FORK = 1_000
 """Messages of one path; a fork is one transaction."""
@@ -190,7 +191,10 @@ def _fork(
     workspace_id = message.workspace_id
     path = list(path_to(workspace_id, _end_of_turn(message), LONGEST_FORK + 1))
     if len(path) > LONGEST_FORK:
-        raise InvalidInput(_("At most %(most)s messages can be copied.") % {"most": LONGEST_FORK})
+        refusal = _(
+            "There are more than %(most)s messages up to here, which is too many for a fork. Fork at an earlier answer."
+        )
+        raise InvalidInput(refusal % {"most": whole(LONGEST_FORK)})
     new = Conversation.objects.create(
         workspace_id=workspace_id,
         owner=owner,

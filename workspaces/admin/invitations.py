@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
+from django.db.models import EmailField
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -29,9 +31,17 @@ from workspaces.people.services import (
     revoke_invitation,
 )
 from workspaces.roles import Permission
+from workspaces.words.mail_addresses import typed_address
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
+
+
+class TypedAddressField(forms.EmailField):
+    """An address as people see it: marks that nobody sees are no part of it."""
+
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(typed_address(value) if isinstance(value, str) else value)
 
 
 @admin.register(Invitation)
@@ -44,6 +54,7 @@ class InvitationAdmin(GivesRoles):
     list_filter = ["role"]
     list_select_related = ["invited_by"]
     search_fields = ["email"]
+    formfield_overrides: ClassVar[Any] = {EmailField: {"form_class": TypedAddressField}}
     actions = ["send_again", "revoke"]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -75,7 +75,8 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     manage_permission = Permission.MANAGE_MEMBERS
     page_name = _("Members")
     deletion_note = _(
-        "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. What they made stays."
+        "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. Their account and what they"
+        " made stay."
     )
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
     list_filter = ["role", "is_auditor"]

@@ -183,7 +183,8 @@ def _unknown_in(reader: Any, sent: Any, shown: Any) -> dict[Any, Any]:
 
     Args:
         shown: how the view shows what is read here; what it gives may come back, and so may what the reader names in
-            its `also_shown`. None: it does not show it.
+            its `also_shown`. Not where the reader has `replaces_all`: what came back would be lost with all that it
+            leaves out. None: it does not show it.
     """
     if isinstance(reader, ListSerializer | ListField | DictField):
         inner = getattr(shown, "child", None)
@@ -199,7 +200,8 @@ def _unknown_in(reader: Any, sent: Any, shown: Any) -> dict[Any, Any]:
     if type(reader).to_internal_value is not _USUAL:
         return {}  # a serializer that reads in a way of its own says itself what it takes
     known = reader.fields
-    given: Any = shown.fields if isinstance(shown, Serializer) else {}
+    replaces_all: bool = getattr(reader, "replaces_all", False)
+    given: Any = shown.fields if isinstance(shown, Serializer) and not replaces_all else {}
     also: frozenset[str] = getattr(reader, "also_shown", frozenset())
     error = _("There is no such field here. There are: %(names)s.") % {
         "names": ", ".join(list(known)[:_MOST_NAMED])

@@ -23,6 +23,7 @@ from workspaces.errors import InvalidInput, NotFound
 from workspaces.models import Installation, User, Workspace
 from workspaces.people.services import create_workspace
 from workspaces.restore_detection import held_installation
+from workspaces.words.names import seen_name
 
 LIFE: Final = timedelta(days=7)
 _SALT: Final = "workspaces.first_owner"
@@ -59,7 +60,7 @@ def make_first_owner(
         # Of two people with the same link one comes first, and the other hears of it.
         held_installation()
         check(token)
-        user = User(email=email.lower(), name=name)
+        user = User(email=email.lower(), name=seen_name(name))
         try:
             validate_password(password, user)
         except ValidationError as error:

@@ -16,6 +16,8 @@ from workspaces.models import User, Workspace
 from workspaces.people.pictures import remove_picture
 from workspaces.people.sessions import end_access
 from workspaces.roles import require_person, require_platform_owner
+from workspaces.words.mail_addresses import typed_address
+from workspaces.words.names import seen_name
 
 WORKSPACE_RULES: Final = (
     *("approves_new_tools", "allows_personal_servers", "remembers_permissions"),
@@ -83,7 +85,7 @@ def add_account(*, email: str, name: str, password: str, actor: Actor) -> User:
         PermissionDenied: the actor does not own the platform, or is a program.
         InvalidInput: with each faulty field, also a password that is too weak.
     """
-    account = User(email=email.strip().lower(), name=name.strip())
+    account = User(email=typed_address(email), name=name)
     faults: dict[str, list[str]] = {}
     try:
         validate_password(password, account)
@@ -149,6 +151,7 @@ def save_account(*, account: User, actor: Actor) -> bool:
         InvalidInput: with each faulty field.
     """
     require_platform_owner(actor)
+    account.name = seen_name(account.name)
     _check(account)
     stored = None if account._state.adding else User.objects.select_for_update().get(pk=account.pk)
     if stored is None:

@@ -131,6 +131,19 @@ def test_limits_are_set_and_read_over_rest(tenant: Tenant) -> None:
         assert member.get(refused).status_code == 403
 
 
+def test_an_answer_that_is_sent_back_takes_no_limit_away(tenant: Tenant) -> None:
+    """REL-2079: it says the limits in other words, and what is left out would have no limit."""
+    admin = api(tenant)
+    told = post(admin, "/api/spending-limits/", {"tokens": 1000}).json()
+    told["workspace"]["limit"]["tokens"] = 2000
+    refused = post(admin, "/api/spending-limits/", told)
+    assert refused.status_code == 400
+    assert {one["attr"] for one in refused.json()["errors"]} >= {"workspace", "member_limit"}
+    assert "There are: cost, tokens" in refused.json()["errors"][0]["detail"]
+    kept = admin.get("/api/spending-limits/").json()
+    assert kept["workspace"]["limit"]["tokens"] == 1000
+
+
 def test_the_overview_and_the_reports_show_the_month(tenant: Tenant) -> None:
     """REL-1087: how much is used, and by whom most."""
     spend(tenant, tenant.member, tokens=900, cost="8.1")

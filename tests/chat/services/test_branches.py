@@ -10,6 +10,7 @@ import pytest
 
 from chat.message_paths import path_to
 from chat.models import ToolCall
+from chat.services import branches
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import retry_turn, stop_turn
@@ -106,6 +107,23 @@ def test_a_turn_on_another_path_cannot_be_retried(chat: Chat) -> None:
     chat.watching.turn("completed")
     with pytest.raises(Conflict):
         retry_turn(turn=failed, actor=chat.actor)
+
+
+def test_a_fork_of_too_many_messages_says_where_to_fork(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2078: with the limit, as numbers are written."""
+    monkeypatch.setattr(branches, "LONGEST_FORK", 1)
+    ask(chat, "Tokyo?", "noon")
+    with pytest.raises(InvalidInput) as refused:
+        fork_conversation(
+            message=message_of(chat, "noon"),
+            client_id="f",
+            owner=chat.tenant.member,
+            actor=chat.actor,
+        )
+    assert "more than 1 message" in refused.value.message
+    assert "Fork at an earlier answer." in refused.value.message
 
 
 def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:

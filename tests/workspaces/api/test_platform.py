@@ -345,6 +345,14 @@ def test_accounts_are_made_and_changed(root: Api, superuser: User) -> None:
     assert person.check_password(PASSWORD)
 
 
+def test_names_of_accounts_hold_what_people_see(root: Api) -> None:
+    """REL-2037: also those that the platform's owner gives."""
+    new = {"email": "new@example.org", "name": "\u202eNew\u200b", "password": PASSWORD}
+    made = root.post("accounts/", new).json()
+    assert made["name"] == "New"
+    assert root.patch(f"accounts/{made['id']}/", {"name": "New\ufeffer"}).json()["name"] == "Newer"
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "fields"),
     [

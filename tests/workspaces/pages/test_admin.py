@@ -32,6 +32,13 @@ def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
     assert Invitation.objects.for_workspace(tenant.workspace).count() == 0
 
 
+def test_marks_that_nobody_sees_are_no_part_of_an_address_here_either(tenant: Tenant) -> None:
+    """REL-2071."""
+    form = {"email": "\u200bnew@example.org\ufeff", "role": "member", "_save": "Save"}
+    tenant.client("admin").post("/admin/workspaces/invitation/add/", form)
+    assert Invitation.objects.for_workspace(tenant.workspace).get().email == "new@example.org"
+
+
 def test_an_invitations_mail_leaves_once_it_is_committed(
     transactional_db: None, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +122,9 @@ def test_a_page_that_deletes_says_what_becomes_of_what_depends_on_the_row(tenant
     shown = tenant.client("owner").get(f"/admin/workspaces/membership/{row.pk}/delete/")
     page = shown.content.decode()
     assert tenant.member.email in page
-    assert "Their tokens, sign-ins and own servers end. What they made stays." in page
+    assert (
+        "Their tokens, sign-ins and own servers end. Their account and what they made stay." in page
+    )
     assert "related items" not in page
     request: Any = RequestFactory().get("/admin/")
     request.user, request.workspace = UserFactory.create(is_superuser=True), tenant.workspace

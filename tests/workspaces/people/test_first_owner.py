@@ -100,3 +100,10 @@ def test_what_does_not_fit_is_told_at_its_field(
 def test_a_name_without_letters_gets_a_usable_address(client: Client) -> None:
     client.get(link())
     assert client.post("/setup/", {**FORM, "workspace_name": "🌱"})["Location"] == "/w/team/admin/"
+
+
+def test_the_owners_name_holds_what_people_see(client: Client) -> None:
+    """REL-2037."""
+    client.get(link())
+    client.post("/setup/", {**FORM, "name": "\u202eOlga\u200b"})
+    assert User.objects.get().name == "Olga"
