@@ -223,7 +223,9 @@ def test_a_file_that_was_chosen_by_mistake_leaves_the_chat(member: Page) -> None
     expect_idle(member)
     chosen = member.get_by_role("list", name="Attachments")
     field = member.get_by_role("textbox", name="Message").first
-    field.evaluate(GIVE, ["paste", "wrong.txt", "Of somebody else"])
+    with member.expect_response("**/artifacts/"):
+        field.evaluate(GIVE, ["paste", "wrong.txt", "Of somebody else"])
+    expect(chosen.get_by_role("progressbar")).to_have_count(0)
     expect(chosen.get_by_role("listitem")).to_have_count(1)
     with member.expect_response(lambda answer: answer.request.method == "DELETE") as removed:
         member.get_by_role("button", name="Remove wrong.txt").click()

@@ -338,7 +338,7 @@ def _platform(page: Page) -> None:
     expect(page.get_by_text(re.compile("was added successfully"))).to_be_visible()
     page.get_by_role("link", name="Clock of the platform").first.click()
     page.get_by_role("link", name="Delete").click()
-    page.get_by_role("button", name=re.compile("sure")).click()
+    page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text(re.compile("was deleted successfully"))).to_be_visible()
     room(page, "Shared model providers")
     page.get_by_role("link", name=re.compile("Share a provider")).first.click()
