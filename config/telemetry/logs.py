@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import logging.config
+import re
 import sys
 from collections.abc import Callable, MutableMapping
 from importlib import import_module
@@ -14,7 +15,8 @@ from opentelemetry import trace
 
 EventDict = MutableMapping[str, Any]
 MOST_A_MINUTE: Final = 60
-_TALKATIVE = "mcp."
+_TALKATIVE: Final = re.compile(r"mcp\.|client$")
+"""Loggers of the MCP SDK. Its sessions' is named "client"."""
 _SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
 _redact: Callable[[object, str, EventDict], EventDict] | None = None
 
@@ -49,8 +51,11 @@ class RateLimitFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the line is written; the last one of a minute says that others are left out."""
-        if not record.name.startswith(_TALKATIVE):
+        if not _TALKATIVE.match(record.name):
             return True
+        if record.exc_info and isinstance(record.exc_info[1], ValueError):
+            # The traceback of what could not be read shows it. The line says what it was.
+            record.exc_info = record.exc_text = None
         minute = int(record.created // 60)
         if minute != self._minute:
             self._minute, self._count = minute, 0
@@ -154,6 +159,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer
                 "mcp": {"level": "WARNING"},
+                "client": {"level": "WARNING"},
                 "asyncio": {"level": "WARNING"},
             },
         }

@@ -97,6 +97,8 @@ async def read(
         raise _not_found(address, revision) from error
     except DomainError as error:
         raise MCPError(mcp_types.INVALID_REQUEST, error.message) from error
+    if outcome.details.get("rpc_code") in (NOT_FOUND_BEFORE, mcp_types.INVALID_PARAMS):
+        raise _not_found(address, revision)
     if outcome.is_error:
         raise MCPError(mcp_types.INTERNAL_ERROR, outcome.message)
     contents = [_content(part, meant, addresses) for part in outcome.content]

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.self_description import names_a_secret
@@ -36,6 +37,7 @@ from workspaces.secrets import Secret
 
 MAX_KEY_LENGTH: Final = 1000
 MAX_OFFERS: Final = 1000
+KEY_CHANGED: Final = gettext_noop("The API key has changed. Try again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +124,19 @@ def save_account(*, workspace_id: UUID, draft: AccountDraft, actor: Actor) -> Kl
                 account.catalogue_read_at = None
             _apply(account, draft, api_key)
             account.save()
+    if api_key:
+        _forget_refusals(workspace_id)
     instance_state.tell_account(account)
     instance_state.refresh_connections(workspace_id)
     return account
+
+
+def _forget_refusals(workspace_id: UUID) -> None:
+    """Say of what the former key could not do that it can be tried again."""
+    rows = KlavisInstance.objects.for_workspace(workspace_id).select_for_update()
+    refused = rows.filter(state=InstanceState.FAILED, reason=KeyRefused().message)
+    for instance in refused:
+        instance_state.set_state(instance, InstanceState.FAILED, KEY_CHANGED)
 
 
 def try_account(*, workspace_id: UUID, actor: Actor) -> AccountReport:
@@ -207,7 +219,7 @@ def _leave_behind(account: KlavisAccount, actor: Actor) -> None:
 
 def _apply(account: KlavisAccount, draft: AccountDraft, api_key: str | None) -> None:
     if api_key:
-        account.api_key = api_key
+        account.api_key, account.problem = api_key, ""
     elif not account.api_key and account.base_url == DEFAULT_BASE_URL:
         # Only for the provider itself: whoever names another address must not be sent the platform's key.
         account.api_key = platform_key() or None

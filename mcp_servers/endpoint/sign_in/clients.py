@@ -89,8 +89,8 @@ def read_document(client_id: str, *, actor: Actor) -> KnownClient | None:
     if not settings.TRELLIS.mcp_client_documents:
         raise InvalidInput(
             _(
-                "Trellis reads no documents of clients here, so this client has to register. Sign out in it, and sign in"
-                " again."
+                "Trellis reads no documents of clients here, so this client has to register. Remove this server from it,"
+                " add it again, and sign in."
             )
         )
     known = find(client_id)

@@ -14,6 +14,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+import mcp.client.session
+import mcp.client.streamable_http
+import mcp_types
 import pytest
 import structlog
 from django.http import HttpRequest, HttpResponse
@@ -90,11 +93,11 @@ async def test_no_line_shows_what_other_servers_answer(written: io.StringIO) -> 
         assert told not in text
 
 
-def test_a_server_cannot_fill_the_log(written: io.StringIO) -> None:
+@pytest.mark.parametrize("module", [mcp.client.session, mcp.client.streamable_http])
+def test_a_server_cannot_fill_the_log(written: io.StringIO, module: Any) -> None:
     """SEC-688: the SDK writes a line with a traceback for each message that it cannot read."""
-    library = logging.getLogger("mcp.client.streamable_http")
     for number in range(500):
-        library.error("Error parsing message %d", number)
+        module.logger.error("Error parsing message %d", number)
     logging.getLogger("mcp_servers.ours").error("shown")
     lines = written.getvalue().splitlines()
     listed = [line for line in lines if "Error parsing" in line]
@@ -102,6 +105,21 @@ def test_a_server_cannot_fill_the_log(written: io.StringIO) -> None:
     assert MOST_A_MINUTE <= len(listed) <= 2 * MOST_A_MINUTE
     assert "further lines of this minute are left out" in listed[MOST_A_MINUTE - 1]
     assert any("shown" in line for line in lines)
+
+
+@pytest.mark.parametrize("module", [mcp.client.session, mcp.client.streamable_http])
+def test_a_servers_words_are_not_in_the_log(written: io.StringIO, module: Any) -> None:
+    """SEC-861: the SDK's traceback shows what a server sent and what could not be read in it."""
+    try:
+        mcp_types.ProgressNotificationParams.model_validate(
+            {"progressToken": 1, "progress": "what a person wrote"}
+        )
+    except ValueError:
+        module.logger.warning("Failed to validate notification", exc_info=True)
+    text = written.getvalue()
+    assert "Failed to validate notification" in text
+    assert "what a person wrote" not in text
+    assert "Traceback" not in text
 
 
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:

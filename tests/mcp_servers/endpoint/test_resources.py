@@ -274,6 +274,27 @@ def test_an_answer_is_bounded_in_size(
     assert len({entry[key] for page in pages for entry in page[kind]}) == 5
 
 
+@pytest.mark.parametrize(("revision", "code"), [(BEFORE, -32002), (TODAYS, -32602)])
+@pytest.mark.parametrize("told", [-32002, -32602])
+def test_what_a_server_does_not_have_is_not_found(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, revision: str, code: int, told: int
+) -> None:
+    """REL-2118: a template leads to addresses that are not there; the code is that of the client's revision."""
+    shared_server(tenant, "S")
+
+    async def refused(_request: object) -> ResourceOutcome:
+        return ResourceOutcome(
+            outcome=Outcome.TOOL_ERROR, message="Not there.", details={"rpc_code": told}
+        )
+
+    monkeypatch.setattr(resources, "read_resource", refused)
+    answer = McpClient(tenant, token_for(tenant), revision).post(
+        "resources/read", {"uri": "trellis://s/x://1"}
+    )
+    error = answer.json()["error"]
+    assert (error["code"], error["message"]) == (code, "Resource not found")
+
+
 def test_each_kind_of_content_is_told_as_the_protocol_has_it(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

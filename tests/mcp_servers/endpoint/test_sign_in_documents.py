@@ -172,7 +172,8 @@ def test_where_no_document_can_be_read_clients_register(
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"mcp_client_documents": False})
     server = Client().get("/.well-known/oauth-authorization-server").json()
     assert server["client_id_metadata_document_supported"] is False
-    assert "has to register" in SigningIn(tenant, publisher.address).page().content.decode()
+    told = SigningIn(tenant, publisher.address).page().content.decode()
+    assert "has to register. Remove this server from it" in told
     assert SigningIn.begun(tenant).tokens()["access_token"]
 
 

@@ -63,6 +63,29 @@ def test_a_refused_key_is_told(
     assert not account.problem
 
 
+def test_another_key_ends_what_was_said_of_the_old_one(
+    tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
+) -> None:
+    """REL-2117: of the account, and of a service that could not be installed with it; others stay as they are."""
+    provider.key = "another-key-5522"
+    slack = install(tenant, "Slack")
+    slack.refresh_from_db()
+    assert (slack.state, "refused the API key" in slack.reason) == ("failed", True)
+    account = accounts.save_account(
+        workspace_id=tenant.workspace.pk,
+        draft=AccountDraft(api_key=provider.key),
+        actor=tenant.actor("admin"),
+    )
+    assert account.problem == ""
+    slack.refresh_from_db()
+    assert (slack.state, slack.reason) == ("failed", "The API key has changed. Try again.")
+    installed.refresh_from_db()
+    assert installed.state == "ready"
+    again = install(tenant, "Slack")
+    again.refresh_from_db()
+    assert (again.pk, again.state) == (slack.pk, "waiting_for_sign_in")
+
+
 def test_two_who_set_it_up_at_once(
     tenant: Tenant, account: KlavisAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
