@@ -20,7 +20,13 @@ from config.keys import FILE_NAME
 from workspaces.database import database_now
 from workspaces.formats import whole
 from workspaces.product import VERSION
-from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
+from workspaces.secrets import (
+    PUT_BACK,
+    count_by_key,
+    find_unreadable,
+    primary_key_id,
+    told_unreadable,
+)
 
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
@@ -84,12 +90,7 @@ def check_clocks(part: str) -> DoctorFinding:
 def check_keys(part: str) -> DoctorFinding:
     """Look whether every stored secret opens, and how far a rotation of keys is."""
     if unreadable := find_unreadable():
-        return failed(
-            part,
-            f"stored secrets do not open: {', '.join(unreadable)}",
-            "Put back the keys that they were stored with (TRELLIS_ENCRYPTION_KEYS, or keys.json of the data folder). "
-            "If those are lost, enter the secrets again.",
-        )
+        return failed(part, told_unreadable(unreadable), PUT_BACK)
     path = settings.TRELLIS.data_dir / FILE_NAME
     if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
         return look(part, f"others on this machine can read {path.name}", f"Run: chmod 600 {path}")

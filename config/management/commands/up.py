@@ -22,6 +22,7 @@ from workspaces.database.first_tables import is_new
 from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.people.first_owner import setup_path
 from workspaces.product import VERSION
+from workspaces.secrets import PUT_BACK, find_unreadable, told_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,6 +97,8 @@ class Command(BaseCommand):
         call_command("check")
         self._tell_of_migrations()
         call_command("migrate", interactive=False, verbosity=0)
+        if unreadable := find_unreadable():
+            self.stderr.write(f"Warning: {told_unreadable(unreadable)}. {PUT_BACK}")
         if has_demo:
             call_command("seed_demo")
         if has_demo and host not in _LOOPBACK:
