@@ -17,12 +17,12 @@ from django.db import connection
 
 from config.backups.archive import BackupError
 from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
+from config.doctor import FindingState, examine_part
 from config.installation.folder_lock import AlreadyServed, hold
 from workspaces.database.first_tables import is_new
 from workspaces.database.migration_state import count_missing, find_newer
 from workspaces.people.first_owner import setup_path
 from workspaces.product import VERSION
-from workspaces.secrets import PUT_BACK, find_unreadable, told_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,8 +97,9 @@ class Command(BaseCommand):
         call_command("check")
         self._tell_of_migrations()
         call_command("migrate", interactive=False, verbosity=0)
-        if unreadable := find_unreadable():
-            self.stderr.write(f"Warning: {told_unreadable(unreadable)}. {PUT_BACK}")
+        for part in ("keys", "seals"):
+            if (found := examine_part(part)).state is FindingState.FAILED:
+                self.stderr.write(f"Warning: {found.text}. {found.advice}")
         if has_demo:
             call_command("seed_demo")
         if has_demo and host not in _LOOPBACK:
