@@ -27,6 +27,7 @@ from workspaces.secrets import (
     primary_key_id,
     told_unreadable,
 )
+from workspaces.waiting_times import told_duration
 
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
@@ -77,11 +78,11 @@ def check_clocks(part: str) -> DoctorFinding:
     before = time.monotonic()
     there = database_now()
     took = time.monotonic() - before
-    apart = abs((datetime.now(UTC) - there).total_seconds())
-    if apart > CLOCK_SECONDS + took:
+    ahead = (datetime.now(UTC) - there).total_seconds()
+    if abs(ahead) > CLOCK_SECONDS + took:
         return look(
             part,
-            f"this machine and the database are {apart:.0f} seconds apart",
+            f"this machine's clock is {told_duration(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the database's",
             "Synchronise both with a time server (NTP). Trellis itself goes by the database's clock.",
         )
     return ok(part, "this machine and the database agree")
