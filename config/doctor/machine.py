@@ -30,7 +30,7 @@ from workspaces.secrets import (
 from workspaces.waiting_times import told_duration
 
 CLOCK_SECONDS: Final = 2.0
-"""By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
+"""By how much two clocks may differ before people notice."""
 ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
 
@@ -83,7 +83,8 @@ def check_clocks(part: str) -> DoctorFinding:
         return look(
             part,
             f"this machine's clock is {told_duration(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the database's",
-            "Synchronise both with a time server (NTP). Trellis itself goes by the database's clock.",
+            "Synchronise both with a time server (NTP). Leases and expiry go by the database's clock, times in the log by "
+            "this machine's.",
         )
     return ok(part, "this machine and the database agree")
 
