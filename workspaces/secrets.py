@@ -14,7 +14,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -39,8 +39,11 @@ class SecretUnreadable(DomainError):
     """The key is gone, or the ciphertext belongs to another place."""
 
     code = "secret_unreadable"
-    status = 500
-    default_message = _("A stored credential cannot be read. Please enter it again.")
+    status = 409
+    default_message = _(
+        "A stored secret cannot be read, because the encryption key that protected it is gone."
+        " Put that key back, or enter the secret again."
+    )
 
 
 def primary_key_id() -> str:
@@ -291,17 +294,35 @@ def encrypted_fields(model: type[models.Model]) -> list[EncryptedTextField]:
     return [f for f in model._meta.get_fields() if isinstance(f, EncryptedTextField)]
 
 
-def find_unreadable() -> list[str]:
-    """Try one stored secret of each field and key; name those that do not open, such as "model provider: key k1"."""
-    found = []
+def find_unreadable() -> dict[str, list[str]]:
+    """Try one stored secret of each field and key; give what does not open, by key, such as "model provider"."""
+    found: dict[str, list[str]] = {}
     for model, field in encrypted():
         for key_id, rows in _by_key(model, field):
             secret: Secret = getattr(rows[0], field.attname)
             try:
                 secret.reveal("trying whether it opens", is_credential=False)
             except SecretUnreadable:
-                found.append(f"{model._meta.verbose_name}: key {key_id}")
+                kinds, kind = found.setdefault(key_id, []), str(model._meta.verbose_name)
+                kinds += [] if kind in kinds else [kind]
     return found
+
+
+PUT_BACK: Final = (
+    "Put back the keys that they were stored with (TRELLIS_ENCRYPTION_KEYS, or keys.json of the data folder)."
+    " They stay as they are until then. If those keys are lost, enter the secrets again."
+)
+
+
+def unreadable_in_words(found: Mapping[str, list[str]]) -> str:
+    """What does not open and why, in words."""
+    known = _keyring()
+    return "stored secrets do not open: " + "; ".join(
+        f"those under key {key_id}, which "
+        + ("was another key when they were stored" if key_id in known else "is not in the settings")
+        + f" ({', '.join(kinds)})"
+        for key_id, kinds in found.items()
+    )
 
 
 def count_by_key() -> Counter[str]:

@@ -104,7 +104,6 @@ def _hand_over(mail: EmailMultiAlternatives, delivery: str) -> sending.Failure:
 
 def _posting(delivery: AlertDelivery) -> sending.Send:
     kept = delivery.rule.webhook_secret if delivery.rule else delivery.secret
-    secret = kept.reveal("signing an alert") if kept else ""
 
     async def send(client: webhooks.Client) -> sending.Failure:
         try:
@@ -113,7 +112,7 @@ def _posting(delivery: AlertDelivery) -> sending.Send:
                 delivery.target,
                 message_id=delivery.pk,
                 payload=delivery.payload,
-                secret=secret,
+                secret=kept.reveal("signing an alert") if kept else "",
             )
         except webhooks.DeliveryRefused as failure:
             return failure

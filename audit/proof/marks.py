@@ -26,6 +26,14 @@ GRACE: Final = timedelta(hours=1)
 _PURPOSE: Final = b"trellis audit entry mark 1"
 _LOOKS: Final = 20
 """Checkpoints that are looked at for what they say."""
+_ENDS: Final = 3
+"""Entries at each end of the log: one of them may have been altered, which is another matter."""
+
+OTHER_KEY: Final = "entries of the log were written under another TRELLIS_AUDIT_KEY"
+PUT_BACK: Final = (
+    "Put that one back and restart. Under any other key, each of these entries looks as if Trellis had not written it."
+    " If it is lost, see “Lost keys” in docs/operations.md."
+)
 
 
 def mark_of(entry: AuditEntry, record: dict[str, Any] | None = None) -> str:
@@ -91,6 +99,16 @@ def first_demanding() -> int | None:
     since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(date))
     first = since.order_by("number").values_list("number", flat=True).first()
     return 0 if first == 1 else first
+
+
+def is_key_other() -> bool:
+    """Whether the log was written under another TRELLIS_AUDIT_KEY: its oldest or newest entries are marked, and no mark fits."""
+    rows = AuditEntry.objects.across_workspaces()
+    for some in (rows.order_by("pk"), rows.order_by("-pk")):
+        marked = [one for one in some[:_ENDS] if one.mark]
+        if marked and not any(is_marked(one, is_demanded=True) for one in marked):
+            return True
+    return False
 
 
 def _newest() -> AuditCheckpoint | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from audit.proof.trellis_verify import WHOLE
+from audit.sealing import sealer
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
 from workspaces.database.migration_state import is_of_this_version
@@ -22,6 +23,8 @@ def verify_log(*, is_incremental: bool) -> None:
         logger.warning("audit_log_not_verified", extra={"reason": "migrations are under way"})
         return
     actor = Actor.system(label="audit log", source=Source.TASK, workspace_id=None)
+    if sealer.seal_again():
+        sealer.seal_pending()
     report = verify(actor=actor, is_incremental=is_incremental)
     if report.result != WHOLE:
         logger.critical(

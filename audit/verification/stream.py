@@ -136,7 +136,10 @@ class LogStream:
             if sealed.entry is not None and not is_marked(
                 sealed.entry, content, is_demanded=self._are_marked
             ):
-                text = f"Entry {sealed.entry_id} was not written by Trellis: it has no valid mark."
+                text = (
+                    f"Entry {sealed.entry_id} was not written by Trellis, or under another"
+                    " TRELLIS_AUDIT_KEY: it has no valid mark."
+                )
                 self.doubts.append(EntryProblem(text, name, place))
             yield {
                 "record": "entry",

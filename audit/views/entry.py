@@ -39,6 +39,8 @@ class EntryBody:
     text: str
     size: int | None
     commitment: str
+    is_unreadable: bool
+    """The key that it was kept under is gone, so this is what the entry itself shows of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +135,9 @@ def record_opened(entry: AuditEntry, request: WorkspaceRequest) -> None:
 def bodies_of(entry: AuditEntry) -> list[EntryBody]:
     """Give arguments and result: whole where they are kept, else what the entry itself shows of them."""
     try:
-        whole = read_body(entry)
+        whole, is_unreadable = read_body(entry), False
     except SecretUnreadable:
-        whole = None
+        whole, is_unreadable = None, True
     found = []
     for title, name in ((_("Arguments"), "arguments"), (_("Result"), "result")):
         size = getattr(entry, f"{name}_size")
@@ -143,7 +145,15 @@ def bodies_of(entry: AuditEntry) -> list[EntryBody]:
             kept = getattr(whole, name) if whole else None
             text = _pretty(kept if kept is not None else getattr(entry, f"{name}_preview"))
             commitment = getattr(entry, f"{name}_commitment")
-            found.append(EntryBody(title=title, text=text, size=size, commitment=commitment))
+            found.append(
+                EntryBody(
+                    title=title,
+                    text=text,
+                    size=size,
+                    commitment=commitment,
+                    is_unreadable=is_unreadable,
+                )
+            )
     return found
 
 

@@ -67,7 +67,9 @@ class ShareOutput(serializers.Serializer[SharedChat]):
     id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
     title = serializers.CharField(source="conversation.title", allow_blank=True)
-    link = serializers.SerializerMethodField(help_text="The page where it is read.")
+    link = serializers.SerializerMethodField(
+        help_text="The page where it is read. Empty: the encryption key that protected it is gone."
+    )
     audience = serializers.ChoiceField(ShareAudience.values)
     people = serializers.SerializerMethodField()
     with_files = serializers.BooleanField()
@@ -104,7 +106,9 @@ class GivenChatOutput(serializers.Serializer[Any]):
     title = serializers.CharField(
         source="shared_title", allow_blank=True, help_text="As it was when it was shared."
     )
-    link = serializers.SerializerMethodField(help_text="The page where it is read.")
+    link = serializers.SerializerMethodField(
+        help_text="The page where it is read. Empty: the encryption key that protected it is gone."
+    )
     shared_by = PersonOutput(source="owner")
     shared_at = serializers.DateTimeField(help_text="When its text was last updated.")
     expires_at = serializers.DateTimeField(allow_null=True)

@@ -29,6 +29,7 @@ from workspaces.jobs.sweeping import sweep
 from workspaces.models import Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
+from workspaces.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
 
@@ -119,10 +120,11 @@ def find_people(*, workspace: Workspace, person: User, typed: str) -> list[User]
 
 
 def link_of(shared: SharedChat) -> str:
-    """The whole address by which a shared chat is read."""
-    token = (
-        shared.token.reveal("somebody who may read it is given the link") if shared.token else ""
-    )
+    """The whole address by which a shared chat is read; empty: the key that protected it is gone, and others still have it."""
+    try:
+        token = shared.token.reveal("giving the link to a reader") if shared.token else ""
+    except SecretUnreadable:
+        return ""
     return public_url(reverse("chat:shared_chat", args=[token]))
 
 

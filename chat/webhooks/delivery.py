@@ -12,6 +12,7 @@ from chat.models import WebhookDelivery, WebhookEndpoint
 from workspaces.database import database_now, wait_for
 from workspaces.delivery import outbox, sending, webhooks
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,8 @@ async def _send(client: webhooks.Client, delivery: WebhookDelivery) -> sending.F
         )
     except webhooks.DeliveryRefused as failure:
         return failure
+    except SecretUnreadable as error:
+        return webhooks.DeliveryRefused(error.message)
     except Exception:
         logger.exception("webhook_crashed", extra={"delivery": str(delivery.pk)})
         return webhooks.DeliveryRefused("It could not be sent.")

@@ -19,11 +19,18 @@ from config.health import write_to_data_folder
 from config.keys import FILE_NAME
 from workspaces.database import database_now
 from workspaces.product import VERSION
-from workspaces.secrets import count_by_key, find_unreadable, primary_key_id
+from workspaces.secrets import (
+    PUT_BACK,
+    count_by_key,
+    find_unreadable,
+    primary_key_id,
+    unreadable_in_words,
+)
 from workspaces.words.formats import whole
+from workspaces.words.waiting_times import duration_in_words
 
 CLOCK_SECONDS: Final = 2.0
-"""By how much two clocks may differ before people notice: times in the log and on pages are the database's."""
+"""By how much two clocks may differ before people notice."""
 ROOM_BYTES: Final = 1024**3
 LEAST_ROOM_BYTES: Final = 100 * 1024**2
 
@@ -71,12 +78,13 @@ def check_clocks(part: str) -> DoctorFinding:
     before = time.monotonic()
     there = database_now()
     took = time.monotonic() - before
-    apart = abs((datetime.now(UTC) - there).total_seconds())
-    if apart > CLOCK_SECONDS + took:
+    ahead = (datetime.now(UTC) - there).total_seconds()
+    if abs(ahead) > CLOCK_SECONDS + took:
         return look(
             part,
-            f"this machine and the database are {apart:.0f} seconds apart",
-            "Synchronise both with a time server (NTP). Trellis itself goes by the database's clock.",
+            f"this machine's clock is {duration_in_words(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the database's",
+            "Synchronise both with a time server (NTP). Leases and expiry go by the database's clock, times in the log by "
+            "this machine's.",
         )
     return ok(part, "this machine and the database agree")
 
@@ -84,12 +92,7 @@ def check_clocks(part: str) -> DoctorFinding:
 def check_keys(part: str) -> DoctorFinding:
     """Look whether every stored secret opens, and how far a rotation of keys is."""
     if unreadable := find_unreadable():
-        return failed(
-            part,
-            f"stored secrets do not open: {', '.join(unreadable)}",
-            "Put back the keys that they were stored with (TRELLIS_ENCRYPTION_KEYS, or keys.json of the data folder). "
-            "If those are lost, enter the secrets again.",
-        )
+        return failed(part, unreadable_in_words(unreadable), PUT_BACK)
     path = settings.TRELLIS.data_dir / FILE_NAME
     if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
         return look(part, f"others on this machine can read {path.name}", f"Run: chmod 600 {path}")

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -16,6 +15,7 @@ from audit.actions import Action
 from audit.services import EntryDraft, record
 from config.workers.queues import QueueBacklog, read_queue
 from config.workers.task_modules import load_tasks
+from workspaces.database import database_now
 from workspaces.errors import Conflict, NotFound
 from workspaces.jobs.backup_notes import BACKUP
 from workspaces.jobs.installation import JobFault
@@ -136,15 +136,18 @@ class JobsReport:
 
 def read_jobs() -> JobsReport:
     """Look once. Without Redis or a worker the report says so."""
-    now = timezone.now()
+    now = database_now()
     rows = {row.pk: row for row in BackgroundJob.objects.exclude(pk=BACKUP)}
+    for row in rows.values():  # a clock that was ahead has noted what is still to come
+        row.started_at = min(row.started_at, now) if row.started_at else None
+        row.ended_at = min(row.ended_at, now) if row.ended_at else None
     workers = [
         Worker(
             name=row.name,
             since=row.since,
             seen_at=row.seen_at,
             version=row.version,
-            is_alive=now - row.seen_at < ALIVE,
+            is_alive=abs(now - row.seen_at) < ALIVE,
         )
         for row in WorkerSeen.objects.order_by("-seen_at")[:MOST_WORKERS]
     ]

@@ -140,7 +140,7 @@ def _with_new_keys(
 
 
 def _is_stored(row: ModelProvider, base_url: str, key: str) -> bool:
-    is_key = bool(row.api_key) and row.api_key.reveal("comparing keys") == key.strip()
+    is_key = bool(row.api_key) and row.api_key.is_same(key.strip())
     return is_key and row.base_url == base_url.strip()
 
 

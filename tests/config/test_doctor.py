@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import redis
@@ -26,6 +28,7 @@ from config.backups import BackupError, make_backup
 from config.doctor import FindingState, findings, log, machine
 from config.installation.database_faults import find_fault
 from config.installation.jobs import read_jobs
+from config.management.commands.up import Command
 from tests.factories import Tenant
 from tests.own_redis import own_redis
 from tests.ports import free_port
@@ -104,6 +107,30 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is_full(
     assert states()["disk"] is FindingState.LOOK
     monkeypatch.setattr(machine, "LEAST_ROOM_BYTES", 2**62)
     assert states()["disk"] is FindingState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("ahead", "words"),
+    [
+        (timedelta(hours=2), "2 hours ahead of"),
+        (timedelta(hours=-2), "2 hours behind"),
+        (timedelta(days=400), "400 days ahead of"),
+    ],
+)
+def test_a_wrong_clock_is_told(
+    ahead: timedelta, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2098: which of the two is ahead, and by how much; `up` says it, too."""
+    told = f"this machine's clock is {words} the database's"
+    errors = io.StringIO()
+    command = Command(stdout=io.StringIO(), stderr=errors)
+    with patch("config.management.commands.up.call_command"):
+        command._prepare("127.0.0.1", has_demo=False)
+        assert errors.getvalue() == ""
+        monkeypatch.setattr(machine, "database_now", lambda: database_now() - ahead)
+        assert doctor.examine_part("clocks").text == told
+        command._prepare("127.0.0.1", has_demo=False)
+    assert f"Warning: {told}. Synchronise both" in errors.getvalue()
 
 
 def test_a_restored_database_is_told(tenant: Tenant) -> None:

@@ -114,7 +114,7 @@ def test_a_key_may_have_any_id_that_the_settings_take(tenant: Tenant, key_id: st
         ):
             call_command("rotate_keys", stdout=io.StringIO())
             assert set(count_by_key()) == {keys[0].id}
-            assert find_unreadable() == []
+            assert not find_unreadable()
             assert ModelProvider.unscoped.get(pk=row.pk).api_key.reveal("test") == CANARY
 
 

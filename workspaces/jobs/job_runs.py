@@ -18,7 +18,7 @@ from typing import Final
 from django.db import Error, transaction
 from django.utils import timezone
 
-from workspaces.database import is_unavailable, leave_database
+from workspaces.database import database_now, is_unavailable, leave_database
 from workspaces.database.row_security import everywhere
 from workspaces.jobs.installation import BackgroundJob, InstalledVersion, JobFault, WorkerSeen
 from workspaces.process.schedules import DAY, JOBS
@@ -30,6 +30,8 @@ NOTED_EVERY: Final = 30.0
 """Seconds for which runs that went well wait to be written."""
 AWAY: Final = timedelta(minutes=10)
 """A worker that was silent for so long was stopped, or its machine slept."""
+_AHEAD: Final = timedelta(minutes=10)
+"""What is noted as so far in the future was noted by a wrong clock."""
 _TIME: Final = frozenset({"TimeoutError", "SoftTimeLimitExceeded", "TimeLimitExceeded"})
 _NETWORK: Final = ("redis", "kombu", "httpx2", "httpcore2", "smtplib", "ssl", "socket")
 """Packages whose exceptions come from elsewhere."""
@@ -54,14 +56,13 @@ class JobRuns:
 
     def begin(self, name: str) -> datetime:
         """Note that a job begins; gives when. One that runs rarely is seen to be at work."""
-        now = timezone.now()
         if JOBS[name].is_rare:
             _try(
                 lambda: BackgroundJob.objects.update_or_create(
-                    pk=name, defaults={"started_at": now}
+                    pk=name, defaults={"started_at": database_now()}
                 )
             )
-        return now
+        return timezone.now()
 
     def end(
         self, name: str, started_at: datetime, *, worker: str, error: BaseException | None = None
@@ -101,6 +102,9 @@ def last_begun() -> dict[str, datetime]:
     finally:
         leave_database()
     since = first.since if first is not None else None
+    # A clock that was ahead has noted runs that are still to come. Their jobs would rest until then.
+    now = timezone.now()
+    begun = {name: min(at, now) for name, at in begun.items() if at is not None}
     found = {name: begun.get(name) or since for name, job in JOBS.items() if job.is_rare}
     return {name: at for name, at in found.items() if at is not None}
 
@@ -120,16 +124,27 @@ def _try(store: Callable[[], object]) -> None:
         logger.log(level, "job_run_not_noted", exc_info=True)
 
 
+def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
+    return _Ran(ran.started_at - ahead, ran.ended_at - ahead)
+
+
 def _store(ended: dict[str, _Ran], worker: str) -> None:
     with transaction.atomic():
+        # Machines' clocks may differ. All notes are by one, so that they can be compared.
+        now = database_now()
+        ahead = timezone.now() - now
+        ended = {name: _by_database(ran, ahead) for name, ran in ended.items()}
         # In one order, so that no two workers wait for each other.
         held = BackgroundJob.objects.select_for_update().filter(pk__in=ended).order_by("pk")
         known = {row.pk: row for row in held}
         newer = []
         for name, ran in sorted(ended.items()):
             row = known.get(name) or BackgroundJob(name=name)
-            if row.ended_at is None or row.ended_at < ran.ended_at:
-                row.started_at = max(ran.started_at, row.started_at or ran.started_at)
+            begun_at = row.started_at or ran.started_at
+            if row.ended_at is None or row.ended_at < ran.ended_at or row.ended_at > now + _AHEAD:
+                row.started_at = (
+                    ran.started_at if begun_at > now + _AHEAD else max(ran.started_at, begun_at)
+                )
                 row.ended_at = ran.ended_at
                 row.seconds = (ran.ended_at - ran.started_at).total_seconds()
                 newer.append(row)
@@ -139,7 +154,7 @@ def _store(ended: dict[str, _Ran], worker: str) -> None:
             unique_fields=["name"],
             update_fields=["started_at", "ended_at", "seconds"],
         )
-        _note_worker(worker, timezone.now())
+        _note_worker(worker, now)
 
 
 def _note_worker(name: str, now: datetime) -> None:
@@ -154,6 +169,7 @@ def _note_worker(name: str, now: datetime) -> None:
 
 def _store_failure(name: str, ran: _Ran, error: BaseException) -> None:
     with transaction.atomic():
+        ran = _by_database(ran, timezone.now() - database_now())
         BackgroundJob.objects.get_or_create(pk=name)
         row = BackgroundJob.objects.select_for_update().get(pk=name)
         failures = _of_last_day(row.failures, ran.ended_at)

@@ -9,6 +9,7 @@ from typing import Final
 _MOMENT: Final = 1.5
 _SECONDS: Final = 90
 _MINUTES: Final = 90
+_HOURS: Final = 72
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -45,12 +46,14 @@ def _day(then: datetime, now: datetime) -> str:
 
 
 def duration_in_words(seconds: float) -> str:
-    """How long something takes: "30 seconds", "2 minutes", "1.5 hours"."""
+    """How long something takes: "30 seconds", "2 minutes", "1.5 hours", "3 days"."""
     if seconds < _SECONDS:
         return _counted(seconds, "second")
     if seconds < _MINUTES * 60:
         return _counted(seconds / 60, "minute")
-    return _counted(seconds / 3600, "hour")
+    if seconds < _HOURS * 3600:
+        return _counted(seconds / 3600, "hour")
+    return _counted(seconds / 86_400, "day")
 
 
 def _counted(number: float, unit: str) -> str:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from audit import trigger_check
 from audit.actions import Action
 from audit.management.progress import Counted, count_on
+from audit.proof import marks
 from audit.proof.trellis_verify import (
     EXIT_CODES,
     VerificationReport,
@@ -18,6 +19,7 @@ from audit.proof.trellis_verify import (
     read_external,
     verify_export,
 )
+from audit.sealing import sealer
 from audit.services import EntryDraft, record
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
@@ -68,7 +70,10 @@ class Command(BaseCommand):
             for line in lines_of(report):
                 self.stdout.write(line)
         if code := EXIT_CODES[report.result]:
-            raise CommandError(f"The log is {report.result}.", returncode=code)
+            sentence = f"The log is {report.result}."
+            if not options["from_export"] and marks.is_key_other():
+                sentence += f" Perhaps only its key is another: {marks.OTHER_KEY}. {marks.PUT_BACK}"
+            raise CommandError(sentence, returncode=code)
 
     def _restore_triggers(self) -> None:
         faults = trigger_check.restore()
@@ -98,6 +103,8 @@ class Command(BaseCommand):
             if workspace is None:
                 raise CommandError("No such workspace.", returncode=3)
         actor = Actor.system(label="verify_audit", source=Source.COMMAND, workspace_id=None)
+        if sealer.seal_again():
+            sealer.seal_pending()
         return verify(
             workspace.pk if workspace else None,
             actor=actor,

@@ -1284,7 +1284,7 @@ export interface Share {
   id: string;
   conversation_id: string;
   title: string;
-  /** The page where it is read. */
+  /** The page where it is read. Empty: the encryption key that protected it is gone. */
   link: string;
   audience: "people" | "workspace" | "link";
   people: Person[];

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, restore_backup
 from config.management.progress import progress_on
-from workspaces.secrets import find_unreadable
+from workspaces.secrets import PUT_BACK, find_unreadable, unreadable_in_words
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             self.stdout.write(f"The database that was here is kept: {done.old_database}")
         if unreadable := find_unreadable():
             self.stdout.write(
-                f"The keys here do not belong to it ({unreadable[0]}): put the ones in place that were in use then."
+                f"The keys here do not belong to it: {unreadable_in_words(unreadable)}. {PUT_BACK}"
             )
         self.stdout.write(
             "Next: start one server. What was under way is marked as interrupted. Webhooks, streams of the log and scheduled work wait, "

@@ -17,6 +17,7 @@ from django.db import connection
 
 from config.backups.archive import BackupError
 from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
+from config.doctor import FindingState, examine_part
 from config.installation.folder_lock import AlreadyServed, hold
 from workspaces.database.first_tables import is_new
 from workspaces.database.migration_state import count_missing, find_newer
@@ -96,6 +97,11 @@ class Command(BaseCommand):
         call_command("check")
         self._tell_of_migrations()
         call_command("migrate", interactive=False, verbosity=0)
+        for part in ("clocks", "keys", "seals"):
+            found = examine_part(part)
+            is_wrong = found.state is FindingState.FAILED
+            if is_wrong or (part == "clocks" and found.state is FindingState.LOOK):
+                self.stderr.write(f"Warning: {found.text}. {found.advice}")
         if has_demo:
             call_command("seed_demo")
         if has_demo and host not in _LOOPBACK:

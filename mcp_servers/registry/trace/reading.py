@@ -16,6 +16,7 @@ from mcp_servers.models import McpServer, TraceMessage
 from mcp_servers.registry.rights import may_manage
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.roles import Permission, has_permission
+from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,12 +203,13 @@ def open_body(message: TraceMessage, *, actor: Actor) -> Any:
 
 
 def body_of(message: TraceMessage) -> Any:
-    """The stored message, for somebody who was found to be allowed."""
-    return (
-        json.loads(message.body.reveal("showing a trace message", is_credential=False))
-        if message.body
-        else None
-    )
+    """The stored message, for somebody who was found to be allowed; or why it cannot be read, in words."""
+    if not message.body:
+        return None
+    try:
+        return json.loads(message.body.reveal("showing a trace message", is_credential=False))
+    except SecretUnreadable:
+        return _("This cannot be read, because the encryption key that protected it is gone.")
 
 
 def as_json(message: TraceMessage) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from audit.alerts import delivery
 from audit.models import AlertDelivery, AlertRule
 from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant, TwoTenants
+from tests.other_keys import having
 from tests.patience import PATIENCE, wait_until
 from tests.threads import giving_back
 from workspaces.delivery import sending, webhooks
+from workspaces.delivery.webhooks import new_secret
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
 
@@ -135,6 +137,24 @@ def test_what_cannot_be_sent_keeps_no_other(
     delivery.deliver_due()
     assert (status_of(lost), status_of(sent)) == ("waiting", "delivered")
     assert lost.last_error == "It could not be sent."
+
+
+def test_a_key_that_is_gone_is_told_and_the_message_waits(
+    two_workspaces: TwoTenants, receiver: HttpReceiver
+) -> None:
+    """REL-2095: it goes out once the key is back; the reason was that it could not be sent."""
+    rule = rule_of(two_workspaces.a, receiver.url)
+    rule.webhook_secret = new_secret()
+    rule.save()
+    row = put(rule)
+    with having():
+        delivery.deliver_due()
+    row.refresh_from_db()
+    assert (status_of(row), receiver.heard) == ("waiting", [])
+    assert "encryption key" in row.last_error
+    AlertDelivery.objects.across_workspaces().update(next_attempt_at=timezone.now())
+    delivery.deliver_due()
+    assert status_of(row) == "delivered"
 
 
 def test_what_fails_is_told_without_comparing_all_messages_with_each_other(

@@ -25,6 +25,7 @@ from bench.invented_log import generate
 from tests.audit.reports.call_drafts import draft_of
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, a_refusal, opened, url
 from tests.factories import Tenant, TwoTenants
+from tests.other_keys import having
 from workspaces.actors import Source
 
 pytestmark = pytest.mark.django_db
@@ -96,6 +97,20 @@ def test_bodies_are_for_auditors_and_reading_them_is_an_entry(tenant: Tenant) ->
     assert tenant.client("member").get(where).status_code == 403
     tenant.client("auditor").get(where)
     assert opened(tenant) == 1
+
+
+def test_bodies_whose_key_is_gone_are_told_as_such(tenant: Tenant) -> None:
+    """REL-2095: what the entry itself shows of them was shown as all of it."""
+    call = approved_call(tenant)
+    auditor = tenant.client("auditor")
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).filter(call_id=call).first()
+    assert entry is not None
+    pages = [url(tenant, f"calls/{call}/"), url(tenant, f"{entry.pk}/")]
+    words = "kept under an encryption key that is gone"
+    for page in pages:
+        assert words not in auditor.get(page).content.decode()
+        with having():
+            assert words in auditor.get(page).content.decode()
 
 
 def test_a_refused_call_says_that_nothing_was_sent(tenant: Tenant) -> None:

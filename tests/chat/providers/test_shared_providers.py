@@ -453,5 +453,5 @@ def test_the_key_joins_the_rotation_of_the_installations_keys(owner: Actor) -> N
         assert set(count_by_key()) == {old.id}
         call_command("rotate_keys", verbosity=0)
         assert set(count_by_key()) == {"new"}
-        assert find_unreadable() == []
+        assert not find_unreadable()
         assert stored_key(shared) == KEY

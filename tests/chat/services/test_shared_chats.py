@@ -57,6 +57,7 @@ from tests.chat.services.shared_chats import (
 )
 from tests.documents import png
 from tests.factories import Tenant, TwoTenants, UserFactory
+from tests.other_keys import having
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership, User
 from workspaces.people.services import remove_member
@@ -111,6 +112,23 @@ def test_the_platforms_owner_reads_no_chat_of_a_workspace_that_they_are_not_in(
 ) -> None:
     """SEC-470: a conversation is not theirs, though they open every admin."""
     assert not may_read(share(tenant, conversation), superuser)
+
+
+def test_a_link_whose_key_is_gone_takes_no_page_away(
+    tenant: Tenant, conversation: Conversation
+) -> None:
+    """REL-2095: the lists of shared chats say so, and who has the link still reads by it."""
+    shared = share(tenant, conversation, ShareAudience.WORKSPACE)
+    link = page(shared, tenant.client("admin")).request["PATH_INFO"]
+    client = tenant.client("member")
+    lists = f"/w/{tenant.workspace.slug}/shared-chats/"
+    with having():
+        text = client.get(lists).content.decode()
+        assert "because the encryption key that protected it is gone" in text
+        answer = client.get(f"/api/conversations/{conversation.pk}/share/")
+        assert (answer.status_code, answer.json()["link"]) == (200, "")
+        assert tenant.client("admin").get(link).status_code == 200
+    assert link in client.get(lists).content.decode()
 
 
 def test_a_shared_chat_ends_with_everything_that_it_stands_on(

@@ -29,6 +29,7 @@ from chat.webhooks.services import create_webhook, renew_secret, try_webhook, up
 from config.celery import app
 from tests.chat.conftest import Chat
 from tests.fakes.mcp_server import Listening
+from tests.other_keys import having
 from tests.patience import PATIENCE
 from tests.threads import Threads, giving_back
 from workspaces.actors import Source
@@ -198,6 +199,22 @@ def test_a_test_says_what_came_of_it(chat: Chat, program: Program, secret: str) 
     assert (failed.status, failed.last_error) == ("given_up", "It could not be reached.")
     old = renew_secret(endpoint=endpoint, actor=owner)
     assert old != secret
+
+
+@pytest.mark.usefixtures("secret")
+def test_a_key_that_is_gone_is_told_and_the_event_waits(chat: Chat, program: Program) -> None:
+    """REL-2095: it goes out once the key is back; the reason was that it could not be sent."""
+    chat.model.say("hello")
+    chat.ask()
+    make_due(chat)
+    with having():
+        deliver_due()
+    (waiting,) = deliveries(chat)
+    assert (waiting.status, program.heard) == ("waiting", [])
+    assert "encryption key" in waiting.last_error
+    make_due(chat)
+    deliver_due()
+    assert deliveries(chat)[0].status == "delivered"
 
 
 @pytest.mark.usefixtures("secret")

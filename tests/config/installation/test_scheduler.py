@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from config.celery import app
-from config.installation.jobs import all_jobs
+from config.installation.jobs import all_jobs, read_jobs
 from config.workers import scheduler as scheduling
 from config.workers.queues import read_queue
 from config.workers.scheduler import JobScheduler
 from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
-from workspaces.models import BackgroundJob, InstalledVersion
+from workspaces.database import database_now
+from workspaces.jobs.job_runs import JobRuns, last_begun
+from workspaces.models import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.process.schedules import DAY, HOUR, WEEK
 
 
@@ -80,3 +83,38 @@ def test_jobs_that_nobody_takes_do_not_pile_up(
     app.control.purge()
     scheduler.apply_entry(scheduler.schedule[OFTEN])
     assert read_queue().tasks == 1
+
+
+@pytest.mark.parametrize("name", [DAILY, OFTEN])
+def test_a_clock_that_was_ahead_keeps_no_job_from_running(name: str) -> None:
+    """REL-2097: what it noted lies in the future, and nothing ran or was noted until then."""
+    later = timezone.now() + timedelta(days=400)
+    BackgroundJob.objects.create(name=name, started_at=later, ended_at=later, seconds=1.0)
+    if name == DAILY:
+        assert last_begun()[name] <= timezone.now()
+    runs = JobRuns(noted_every=0)
+    runs.end(name, runs.begin(name), worker="worker")
+    row = BackgroundJob.objects.get(pk=name)
+    for at in (row.started_at, row.ended_at):
+        assert at is not None
+        assert abs(at - database_now()) < timedelta(minutes=1)
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("hours", [2, -2])
+def test_runs_are_noted_by_the_clock_of_the_database(hours: int) -> None:
+    """REL-2097: whatever the machine's says, so that the doctor and other machines can compare them."""
+    runs = JobRuns(noted_every=0)
+    with time_machine.travel(timezone.now() + timedelta(hours=hours)):
+        for name in (DAILY, OFTEN):
+            runs.end(name, runs.begin(name), worker="worker")
+        runs.end(OFTEN, runs.begin(OFTEN), worker="worker", error=OSError())
+        found = read_jobs()
+    assert found.alive == 1
+    (worker,) = WorkerSeen.objects.all()
+    moments = [worker.seen_at]
+    for row in BackgroundJob.objects.all():
+        moments += [at for at in (row.started_at, row.ended_at, row.failed_at) if at is not None]
+    assert len(moments) == 6
+    now = database_now()
+    assert all(abs(at - now) < timedelta(minutes=1) for at in moments)

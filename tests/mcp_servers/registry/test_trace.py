@@ -30,6 +30,7 @@ from mcp_servers.registry.trace.reading import TraceFilter
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import a_request, http_server, looked_at, tool_of
+from tests.other_keys import having
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.redaction import MASK, remember_secret
 
@@ -264,6 +265,11 @@ def test_that_a_download_has_the_rights_of_whoever_takes_it(
     assert ["body" in line for line in lines("admin")] == [True, False]
     assert ["body" in line for line in lines("auditor")] == [True, True]
     assert AuditEntry.unscoped.filter(action=Action.EXPORT_CREATED).count() == 2
+    with having():  # REL-2095: one that cannot be read ends no file
+        told = [line["body"] for line in lines("auditor")]
+    assert (
+        told == ["This cannot be read, because the encryption key that protected it is gone."] * 2
+    )
 
 
 @pytest.mark.django_db(transaction=True)

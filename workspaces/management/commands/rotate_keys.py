@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import models, transaction
 
 from workspaces.secrets import (
+    PUT_BACK,
     EncryptedTextField,
     Secret,
+    SecretUnreadable,
     count_by_key,
     encrypted,
+    find_unreadable,
     primary_key_id,
     sealed_with,
+    unreadable_in_words,
 )
 from workspaces.words.formats import whole
 
@@ -33,6 +37,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["report"]:
             done = 0
+            # What does not open stays as it is, and is told at the end.
             for model, field in encrypted():
                 of_field = 0
                 for number in _rotate(model, field):
@@ -43,9 +48,14 @@ class Command(BaseCommand):
                 done += of_field
             self.stdout.write(f"{whole(done)} {_secrets(done)} encrypted anew.")
         usage = count_by_key()
+        unreadable = find_unreadable()
         for key_id, count in sorted(usage.items()):
             note = " (primary)" if key_id == primary_key_id() else ""
+            note += " (does not open them)" if key_id in unreadable else ""
             self.stdout.write(f"key {key_id}{note}: {whole(count)} {_secrets(count)}")
+        if unreadable:
+            sentence = unreadable_in_words(unreadable)
+            raise CommandError(f"{sentence[0].upper()}{sentence[1:]}. {PUT_BACK}")
         if set(usage) <= {primary_key_id()}:
             self.stdout.write("No other key is in use: old ones can be removed.")
         elif options["report"]:
@@ -72,7 +82,11 @@ def _rotate(model: type[models.Model], field: EncryptedTextField) -> Iterator[in
             for row in rows:
                 secret: Secret = getattr(row, field.attname)
                 old = secret.sealed
-                setattr(row, field.attname, secret.reveal("key rotation"))
+                try:
+                    plain = secret.reveal("key rotation")
+                except SecretUnreadable:
+                    continue
+                setattr(row, field.attname, plain)
                 new = field.pre_save(row, add=False)
                 # Only if nobody has entered a new value meanwhile.
                 done += model._base_manager.filter(pk=row.pk, **{field.attname: old}).update(
@@ -81,4 +95,5 @@ def _rotate(model: type[models.Model], field: EncryptedTextField) -> Iterator[in
         if not rows:
             return
         last = rows[-1].pk
-        yield done
+        if done:
+            yield done

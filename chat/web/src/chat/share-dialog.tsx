@@ -182,23 +182,30 @@ function State({ share, isBusy, onUpdate }: { share: Share; isBusy: boolean; onU
   const id = useId();
   return (
     <div class="grid gap-3">
-      <div class="field">
-        <label for={id}>{t.linkField}</label>
-        <div class="flex flex-wrap items-center gap-2">
-          <input
-            id={id}
-            class="min-w-0 grow"
-            readOnly
-            value={share.link}
-            onFocus={(e) => e.currentTarget.select()}
-          />
-          <CopyButton text={() => share.link} label={t.copyLink} />
-          <a class="btn btn-sm btn-outline-quiet" href={share.link} target="_blank" rel="noopener">
-            <Icon name="external" />
-            {t.open}
-          </a>
+      {share.link ? (
+        <div class="field">
+          <label for={id}>{t.linkField}</label>
+          <div class="flex flex-wrap items-center gap-2">
+            <input
+              id={id}
+              class="min-w-0 grow"
+              readOnly
+              value={share.link}
+              onFocus={(e) => e.currentTarget.select()}
+            />
+            <CopyButton text={() => share.link} label={t.copyLink} />
+            <a class="btn btn-sm btn-outline-quiet" href={share.link} target="_blank" rel="noopener">
+              <Icon name="external" />
+              {t.open}
+            </a>
+          </div>
         </div>
-      </div>
+      ) : (
+        <div class="notice" data-tone="warn">
+          <Icon name="alert" />
+          <span>{t.linkUnreadable}</span>
+        </div>
+      )}
       {!share.is_open && (
         <div class="notice" data-tone="warn">
           <Icon name="alert" />

@@ -37,6 +37,8 @@ const sharing = {
   submit: "Share",
   save: "Save changes",
   copyLink: "Copy link",
+  linkUnreadable:
+    "The link cannot be shown, because the encryption key that protected it is gone. It works for those who have it. For another one, stop sharing and share the chat again.",
   linkField: "Link",
   open: "Open",
   update: "Update",

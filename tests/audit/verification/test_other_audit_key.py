@@ -1,0 +1,107 @@
+"""What is said of a log that was written under another TRELLIS_AUDIT_KEY."""
+
+from __future__ import annotations
+
+import base64
+import io
+from unittest.mock import patch
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+from pydantic import SecretStr
+
+from audit.actions import Action
+from audit.models import AuditEntry, AuditSeal, PendingSeal
+from audit.proof import marks
+from audit.sealing import sealer
+from audit.services import EntryDraft, record
+from config.doctor import DoctorFinding, FindingState, examine_part
+from config.management.commands.up import Command
+from tests.factories import Tenant
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
+
+
+def other_key() -> override_settings:
+    key = SecretStr(base64.b64encode(bytes(range(32))).decode())
+    return override_settings(TRELLIS=settings.TRELLIS.model_copy(update={"audit_key": key}))
+
+
+def write(tenant: Tenant, number: int) -> None:
+    for _ in range(number):
+        record(
+            EntryDraft(
+                action=Action.AUTH_SIGNED_IN,
+                actor=tenant.actor("member"),
+                workspace_id=tenant.workspace.pk,
+            )
+        )
+
+
+def looked() -> DoctorFinding:
+    return examine_part("seals")
+
+
+def test_another_key_is_told(tenant: Tenant) -> None:
+    """REL-2096: the doctor and `up`; with the key of before, all is well again."""
+    assert not marks.is_key_other()
+    write(tenant, 3)
+    assert looked().state is FindingState.OK
+    with other_key():
+        found = looked()
+        assert (found.state, found.text) == (FindingState.FAILED, marks.OTHER_KEY)
+        assert "Put that one back" in found.advice
+        errors = io.StringIO()
+        with patch("config.management.commands.up.call_command"):
+            Command(stdout=io.StringIO(), stderr=errors)._prepare("127.0.0.1", has_demo=False)
+        assert f"Warning: {marks.OTHER_KEY}." in errors.getvalue()
+    assert looked().state is FindingState.OK
+
+
+def test_entries_under_both_keys_are_told_under_either(tenant: Tenant) -> None:
+    """REL-2096: a key that came back does not fit what was written meanwhile."""
+    write(tenant, 3)
+    with other_key():
+        write(tenant, 25)
+        assert looked().text == marks.OTHER_KEY
+    assert looked().text == marks.OTHER_KEY
+
+
+def test_what_waited_for_its_seal_when_the_key_changed_is_sealed_once_it_is_back(
+    tenant: Tenant,
+) -> None:
+    """REL-2096: it was refused for good, as if somebody else had written it."""
+    write(tenant, 1)
+    sealer.seal_pending()
+    write(tenant, 2)  # and the process ends before they are sealed
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(
+        action=Action.AUTH_SIGNED_IN.value
+    )
+    waiting = list(rows.order_by("-pk")[:2])
+    with other_key():
+        sealer.seal_pending()
+        assert AuditSeal.objects.filter(entry_id__in=[one.pk for one in waiting]).count() == 0
+        assert not PendingSeal.objects.filter(entry_id__in=[one.pk for one in waiting]).exists()
+        assert sealer.seal_again() == 0
+    assert sealer.seal_again() == 2
+    assert sealer.seal_again() == 0
+    sealer.seal_pending()
+    assert AuditSeal.objects.filter(entry_id__in=[one.pk for one in waiting]).count() == 2
+
+
+def test_one_entry_that_was_altered_is_no_other_key(tenant: Tenant) -> None:
+    """REL-2096: that is what verification is for."""
+    write(tenant, 3)
+    first = AuditEntry.objects.for_workspace(tenant.workspace).order_by("pk").first()
+    with patch.object(marks, "is_marked", lambda one, is_demanded: one != first):
+        assert not marks.is_key_other()
+
+
+def test_verification_says_that_the_key_is_another(tenant: Tenant) -> None:
+    """REL-2096: it only said of each entry that Trellis had not written it."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    with other_key(), pytest.raises(CommandError, match="another TRELLIS_AUDIT_KEY"):
+        call_command("verify_audit", stdout=io.StringIO())
