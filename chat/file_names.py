@@ -45,8 +45,8 @@ def numbered(name: str, number: int) -> str:
     """The same name for another file: `note.md` → `note (2).md`."""
     stem, dot, ending = name.rpartition(".")
     if not dot or not stem:
-        return _shortened(f"{_cut(name, 100)} ({number})")
-    return _shortened(f"{_cut(stem, 100)} ({number}).{ending}")
+        return _shortened(f"{_cut(name, 100).rstrip()} ({number})")
+    return _shortened(f"{_cut(stem, 100).rstrip()} ({number}).{ending}")
 
 
 def ending_of(name: str) -> str:
