@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -89,12 +89,11 @@ def seal_again() -> int:
     One that lost its seal is none of these: nobody refused it.
     """
     alarms = AuditEntry.objects.across_workspaces().filter(action=Action.LOG_INTRUSION.value)
-    names = {
-        name
+    ids = {
+        UUID(name)
         for details in alarms.order_by("-pk").values_list("details", flat=True)[:_ALARMS]
-        for name in mapping_of(details).get("entries") or ()
+        for name in _named_in(mapping_of(details))
     }
-    ids = [UUID(name) for name in names if _ID.fullmatch(str(name))]
     done = set(AuditSeal.objects.filter(entry_id__in=ids).values_list("entry_id", flat=True))
     done |= set(PendingSeal.objects.filter(entry_id__in=ids).values_list("entry_id", flat=True))
     ours = [
@@ -106,6 +105,13 @@ def seal_again() -> int:
     if ours:
         logger.warning("audit_entries_sealed_again", extra={"count": len(ours)})
     return len(ours)
+
+
+def _named_in(alarm: Mapping[str, Any]) -> list[str]:
+    """The ids in an alarm, which somebody may have written past Trellis."""
+    names = alarm.get("entries")
+    given = names if isinstance(names, list) else []
+    return [name for name in given if isinstance(name, str) and _ID.fullmatch(name)]
 
 
 def sealed_since_start() -> tuple[int, float]:
