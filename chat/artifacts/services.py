@@ -26,6 +26,7 @@ from chat.models import (
     Attachment,
     Conversation,
     FileReading,
+    QueuedMessage,
     ToolCall,
 )
 from chat.recording import Changes, changing
@@ -225,14 +226,24 @@ def delete_artifact(*, artifact: Artifact, actor: Actor, unless_sent: bool = Fal
     """
     require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
     with _changing(artifact, with_deleted=True) as (changes, row):
-        sent = Attachment.objects.for_workspace(row.workspace_id).filter(version__artifact=row)
-        if unless_sent and sent.exists():
+        if unless_sent and _is_taken_along(row):
             raise Conflict(_("A message has taken this file along, so it stays in the chat."))
         if not row.is_deleted:
             row.is_deleted = True
             row.save(update_fields=["is_deleted", "updated_at"])
             changes.artifact(row, newest_of(row))
     return row
+
+
+def _is_taken_along(row: Artifact) -> bool:
+    """Whether a message has this file, also one that waits for the running turn."""
+    sent = Attachment.objects.for_workspace(row.workspace_id).filter(version__artifact=row)
+    if sent.exists():
+        return True
+    queued = QueuedMessage.objects.for_workspace(row.workspace_id)
+    waiting = queued.filter(conversation_id=row.conversation_id)
+    lists = waiting.values_list("attachments", flat=True)
+    return any(one.get("artifact_id") == str(row.pk) for attached in lists for one in attached)
 
 
 def undelete_artifact(*, artifact: Artifact, actor: Actor) -> Artifact:
