@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from chat.artifacts import storage
 from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
+from chat.artifacts.sizes import size_in_words
 from chat.file_kinds import find_type, is_text
 from chat.file_names import clean_name, numbered
 from chat.models import (
@@ -371,7 +372,7 @@ def _check_size(size: int) -> None:
     if size > most:
         raise FileTooLarge(
             _("A file has at most %(most)s; this one has %(size)s.")
-            % {"most": _size_in_words(most), "size": _size_in_words(size)}
+            % {"most": size_in_words(most), "size": size_in_words(size)}
         )
 
 
@@ -384,12 +385,8 @@ def _check_room(artifact: Artifact, size: int) -> None:
     if (counted["total"] or 0) + size > most:
         raise FileTooLarge(
             _("All files of a conversation together have at most %(most)s.")
-            % {"most": _size_in_words(most)}
+            % {"most": size_in_words(most)}
         )
-
-
-def _size_in_words(size: int) -> str:
-    return f"{size / 1024 / 1024:.3g} MiB" if size >= 1024 * 1024 else f"{size / 1024:.3g} KiB"
 
 
 def _free_name(rows: Any, name: str) -> str:
