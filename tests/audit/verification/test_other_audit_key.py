@@ -107,6 +107,15 @@ def test_an_alarm_that_names_no_entries_keeps_nobody_from_verifying(
     assert sealer.seal_again() == 0
 
 
+def test_however_many_waited_for_their_seal_they_are_sealed(tenant: Tenant) -> None:
+    """REL-2096: an alarm names all that one batch refused, and they are looked at piece by piece."""
+    write(tenant, 250)
+    with other_key():
+        sealer.seal_pending()
+    with patch.object(sealer, "_AT_ONCE", 100):
+        assert sealer.seal_again() == 250
+
+
 def test_one_entry_that_was_altered_is_no_other_key(tenant: Tenant) -> None:
     """REL-2096: that is what verification is for."""
     write(tenant, 3)
