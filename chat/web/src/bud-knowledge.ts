@@ -16,7 +16,7 @@ interface Data {
 /** A file on its way. */
 interface Coming {
   file: File;
-  told: string;
+  status: string;
   isBad: boolean;
   request: XMLHttpRequest | null;
 }
@@ -44,7 +44,7 @@ export function startKnowledge(editor: HTMLFormElement): void {
     const rows = [
       ...data.files.map((file) => rowOf(file)),
       ...coming.map((one) => {
-        const row = line(one.file.name, one.told, one.isBad);
+        const row = line(one.file.name, one.status, one.isBad);
         row.append(
           button(one.isBad ? t.dismiss : t.cancel, () => {
             one.request?.abort();
@@ -120,9 +120,9 @@ export function startKnowledge(editor: HTMLFormElement): void {
       one.request = request;
       request.open("POST", `${API}buds/${bud}/knowledge/`);
       for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
-      const say = (told: string, isBad = false) => {
-        if (isBad || told === t.knowledgeReading) tell(`${one.file.name}: ${told}`);
-        one.told = told;
+      const say = (status: string, isBad = false) => {
+        if (isBad || status === t.knowledgeReading) tell(`${one.file.name}: ${status}`);
+        one.status = status;
         one.isBad = isBad;
         draw();
       };
@@ -164,7 +164,7 @@ export function startKnowledge(editor: HTMLFormElement): void {
         return {
           file,
           isBad,
-          told: isBad ? t.knowledgeTooLarge(sizeWord(data.most_bytes)) : "",
+          status: isBad ? t.knowledgeTooLarge(sizeWord(data.most_bytes)) : "",
           request: null,
         };
       });
@@ -193,7 +193,7 @@ function tellMeaning(line: HTMLElement, file: KnowledgeFile): void {
   line.textContent = meaningOf(file);
 }
 
-function line(name: string, told: string, isBad: boolean): HTMLLIElement {
+function line(name: string, status: string, isBad: boolean): HTMLLIElement {
   const row = document.createElement("li");
   const words = document.createElement("div");
   const title = document.createElement("div");
@@ -201,7 +201,7 @@ function line(name: string, told: string, isBad: boolean): HTMLLIElement {
   title.textContent = name;
   const about = document.createElement("div");
   about.className = isBad ? "field-error" : "help";
-  about.textContent = told;
+  about.textContent = status;
   words.append(...(name ? [title, about] : [about]));
   row.append(words);
   return row;

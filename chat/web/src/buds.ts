@@ -136,19 +136,19 @@ function startTest(editor: HTMLFormElement): { draftChanged: () => void } {
         body,
         signal: AbortSignal.timeout(TEST_TIMEOUT_MS),
       });
-      const told = (await answer.json()) as { url?: string | null; errors?: Record<string, string[]> };
-      if (told.errors) {
-        const named = Object.entries(told.errors).flatMap(([name, some]) =>
+      const reply = (await answer.json()) as { url?: string | null; errors?: Record<string, string[]> };
+      if (reply.errors) {
+        const named = Object.entries(reply.errors).flatMap(([name, some]) =>
           some.map((one) => (name ? `${name}: ${one}` : one)),
         );
         return show([t.testFaults, ...named]);
       }
       if (!answer.ok) throw new Error(String(answer.status));
       show([]);
-      if (isStart && told.url && frame) {
+      if (isStart && reply.url && frame) {
         isRunning = true;
         frame.hidden = false;
-        frame.src = told.url;
+        frame.src = reply.url;
         if (help) help.hidden = true;
         const label = button?.querySelector("span");
         if (label) label.textContent = t.startAgain;

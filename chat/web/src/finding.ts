@@ -20,7 +20,7 @@ export function fits(text: string, typed: string): boolean {
 interface Finder {
   box: HTMLElement;
   field: HTMLInputElement;
-  told: HTMLElement;
+  found: HTMLElement;
 }
 
 let count = 0;
@@ -34,17 +34,17 @@ function finderOf(label: string, narrow: (typed: string) => string): Finder {
   field.placeholder = label;
   field.setAttribute("aria-label", label);
   field.autocomplete = "off";
-  const told = document.createElement("p");
-  told.className = "help";
-  told.setAttribute("role", "status");
-  told.id = `finder-${(count += 1)}`;
-  field.setAttribute("aria-describedby", told.id);
+  const found = document.createElement("p");
+  found.className = "help";
+  found.setAttribute("role", "status");
+  found.id = `finder-${(count += 1)}`;
+  field.setAttribute("aria-describedby", found.id);
   field.addEventListener("input", (event) => {
     event.stopPropagation(); // a form that waits for changes has none
-    told.textContent = narrow(field.value.trim());
+    found.textContent = narrow(field.value.trim());
   });
-  box.append(field, told);
-  return { box, field, told };
+  box.append(field, found);
+  return { box, field, found };
 }
 
 function narrowTable(table: HTMLTableElement): void {

@@ -48,9 +48,9 @@ export async function loadNotices({ marksRead = false } = {}): Promise<void> {
     }
     const answer = await fetch(`${place.url}?format=json`, { credentials: "same-origin" });
     if (!answer.ok) throw new Error(`${answer.status}`);
-    const told = (await answer.json()) as { unread: number; notices: Notice[] };
-    notices.value = told.notices;
-    unread.value = told.unread;
+    const body = (await answer.json()) as { unread: number; notices: Notice[] };
+    notices.value = body.notices;
+    unread.value = body.unread;
     hasNoticesFailed.value = false;
   } catch {
     hasNoticesFailed.value = true; // the next nudge or page asks again

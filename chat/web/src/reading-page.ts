@@ -1,8 +1,8 @@
 /** Texts of a page that is only read: rendered as in the chat. Without a script they stay as they are. */
 import { finishBlock } from "./markdown/finish";
 import { MarkdownStream } from "./markdown/stream";
-import { tellTarget } from "./said";
 import { localTimes } from "./times";
+import { tellTarget } from "./written-text";
 
 export function showTexts(): void {
   for (const source of document.querySelectorAll<HTMLElement>("[data-markdown]")) {

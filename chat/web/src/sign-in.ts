@@ -21,7 +21,7 @@ export function openSignIn(address: string): boolean {
 }
 
 /** Hear of every sign-in that ends in this browser, in whatever window. */
-export function onSignedIn(hear: (told: SignedIn) => void): () => void {
+export function onSignedIn(hear: (outcome: SignedIn) => void): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.onmessage = (event: MessageEvent<Partial<SignedIn>>) => {
     const { server, name, ok } = event.data ?? {};
@@ -37,16 +37,16 @@ export function startSignIn(go: (address: string) => void = (address) => locatio
   if (onward && /^https?:$/.test(onward.protocol)) go(onward.href);
   const end = document.querySelector<HTMLElement>("[data-signed-in]");
   if (end) {
-    const told: SignedIn = {
+    const outcome: SignedIn = {
       server: end.dataset.signedIn ?? "",
       name: end.dataset.name ?? "",
       ok: end.dataset.ok === "yes",
     };
     const channel = new BroadcastChannel(CHANNEL);
-    channel.postMessage(told);
+    channel.postMessage(outcome);
     channel.close();
     // A failure stays to be read. A window that was at another site may be one that no script closes.
-    if (told.ok) window.close();
+    if (outcome.ok) window.close();
   }
   if (document.querySelector("[data-closes]")) window.close();
   document.addEventListener("click", (event) => {

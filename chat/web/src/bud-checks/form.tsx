@@ -4,7 +4,7 @@ import t from "../texts/checks";
 import common from "../texts/common";
 import type { BudCheck } from "../wire";
 import { Faults } from "./faults";
-import { type Problems, type Typed, told, typedOf } from "./values";
+import { faultsOf, type Problems, type Typed, typedOf } from "./values";
 
 interface FormProps {
   check: BudCheck | null;
@@ -35,7 +35,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
   // Before the browser paints: a later focus would take the keys of somebody who types elsewhere by then.
   useLayoutEffect(() => first.current?.focus(), []);
   const set = (some: Partial<Typed>) => setTyped({ ...typed, ...some });
-  const general = told(problems, "");
+  const general = faultsOf(problems, "");
   return (
     <form
       class="check-form stack-form"
@@ -61,7 +61,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
           value={typed.question}
           onInput={(event) => set({ question: event.currentTarget.value })}
         />
-        <Faults lines={told(problems, "question")} />
+        <Faults lines={faultsOf(problems, "question")} />
       </div>
       <fieldset class="check-group">
         <legend>{t.calls}</legend>
@@ -77,7 +77,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
               id={`${id}-arguments-${place}`}
               label={t.someArguments}
               value={one.arguments}
-              problems={told(problems, `calls.${place}`)}
+              problems={faultsOf(problems, `calls.${place}`)}
               onChange={(text) => set({ calls: changed(typed.calls, place, { arguments: text }) })}
             />
             <RemoveRow
@@ -104,7 +104,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
             aria-describedby={`${id}-lines`}
             onInput={(event) => set({ contains: event.currentTarget.value })}
           />
-          <Faults lines={told(problems, "contains")} />
+          <Faults lines={faultsOf(problems, "contains")} />
         </div>
         <div class="field grow">
           <label for={`${id}-excludes`}>
@@ -117,7 +117,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
             aria-describedby={`${id}-lines`}
             onInput={(event) => set({ excludes: event.currentTarget.value })}
           />
-          <Faults lines={told(problems, "excludes")} />
+          <Faults lines={faultsOf(problems, "excludes")} />
         </div>
       </div>
       <p class="help" id={`${id}-lines`}>
@@ -138,7 +138,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
         <p class="help" id={`${id}-criterion-help`}>
           {t.criterionHelp}
         </p>
-        <Faults lines={told(problems, "criterion")} />
+        <Faults lines={faultsOf(problems, "criterion")} />
       </div>
       <fieldset class="check-group">
         <legend>{t.recordings}</legend>
@@ -154,7 +154,7 @@ export function CheckForm({ check, problems, isBusy, unsaved, onSave, onCancel }
               id={`${id}-when-${place}`}
               label={t.whenArguments}
               value={one.arguments}
-              problems={told(problems, `recordings.${place}`)}
+              problems={faultsOf(problems, `recordings.${place}`)}
               onChange={(text) => set({ recordings: changed(typed.recordings, place, { arguments: text }) })}
             />
             <div class="field">

@@ -98,7 +98,7 @@ const inWords = (value: Typed[(typeof FIELDS)[number]]): string =>
         .join(", ");
 
 /** What stands at a field, with what stands at its parts. */
-export function told(problems: Problems, field: string): string[] {
+export function faultsOf(problems: Problems, field: string): string[] {
   return Object.entries(problems).flatMap(([name, some]) =>
     name === field || name.startsWith(`${field}.`) ? some : [],
   );

@@ -150,8 +150,8 @@ export function PickedChips(props: { draftKey: string; conversationId: string | 
 function hasChanged(attachment: Attachment): boolean {
   const { resource_id, read_at } = attachment;
   if (!resource_id || !read_at) return false;
-  const told = changedResources.value[resource_id];
-  const changed = Math.max(told ?? 0, attachment.changed_at ? Date.parse(attachment.changed_at) : 0);
+  const noted = changedResources.value[resource_id];
+  const changed = Math.max(noted ?? 0, attachment.changed_at ? Date.parse(attachment.changed_at) : 0);
   return changed > Date.parse(read_at);
 }
 

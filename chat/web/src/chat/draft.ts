@@ -136,8 +136,8 @@ async function keep(name: string, slot: string, at: number, { text, attachments 
   const base_version = versionOf(slot);
   try {
     const conversation_id = name === HOME ? null : name;
-    const said = { conversation_id, text, attachments: [...attachments], written_at, base_version };
-    const kept = await api.keepDraft(said);
+    const values = { conversation_id, text, attachments: [...attachments], written_at, base_version };
+    const kept = await api.keepDraft(values);
     if (kept.text === text && isSame(kept.attachments as Picked[], attachments)) {
       noteSeen(slot, kept);
       noteKept(slot, at);

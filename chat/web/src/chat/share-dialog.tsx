@@ -283,12 +283,12 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
     }
     setBusy(false);
   };
-  const send = (end: string | null, told: string) =>
+  const send = (end: string | null, words: string) =>
     attempt(async () => {
       const saved = await api.saveShare(row.id, choiceOf(form, end));
       setShare(saved);
       setForm(formOf(saved));
-      toast(told, "ok");
+      toast(words, "ok");
     });
   const stop = () =>
     attempt(async () => {

@@ -23,8 +23,8 @@ export function SignIn({ request, isBusy, isOver, answer }: Props) {
   const serverId = request.server.id;
   useEffect(
     () =>
-      onSignedIn((told) => {
-        if (told.server === serverId && !told.ok) setState("failed");
+      onSignedIn((outcome) => {
+        if (outcome.server === serverId && !outcome.ok) setState("failed");
       }),
     [serverId],
   );

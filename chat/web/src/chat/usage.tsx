@@ -17,9 +17,9 @@ export function UsageGauge() {
     : window.limit
       ? t.lastReadOf(short(window.used), short(window.limit))
       : t.lastRead(short(window.used));
-  const told = read + t.usedInAll(usageWords(usage));
+  const words = read + t.usedInAll(usageWords(usage));
   return (
-    <span class="usage-gauge" title={told} role="img" aria-label={told}>
+    <span class="usage-gauge" title={words} role="img" aria-label={words}>
       {share !== null && (
         <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
           <circle cx="10" cy="10" r="8" class="gauge-rest" pathLength={100} />

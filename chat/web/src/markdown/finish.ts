@@ -64,10 +64,10 @@ function finishDiagram(box: HTMLElement, source: string): void {
       place.remove();
       delete box.dataset.view;
       finishCode(box);
-      const told = document.createElement("p");
-      told.className = "md-code-note";
-      told.textContent = t.notDrawn;
-      head.after(told);
+      const note = document.createElement("p");
+      note.className = "md-code-note";
+      note.textContent = t.notDrawn;
+      head.after(note);
     });
 }
 

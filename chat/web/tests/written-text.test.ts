@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { startSaid } from "../src/said";
+import { startWrittenText } from "../src/written-text";
 
 function panel(text: string): HTMLElement {
   document.body.innerHTML =
     '<section data-said><div class="panel-head"><h2>Answer</h2></div><div class="said" data-source></div></section>';
   const box = document.querySelector<HTMLElement>("[data-said]") as HTMLElement;
   (box.querySelector("[data-source]") as HTMLElement).textContent = text;
-  startSaid(box);
+  startWrittenText(box);
   return box;
 }
 const rendered = (box: HTMLElement) => box.querySelector(".md") as HTMLElement;

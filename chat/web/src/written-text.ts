@@ -9,7 +9,7 @@ import t from "./texts/pages";
 const FOLDED_CHARACTERS = 1_500;
 
 /** Show it rendered, with the switch in the panel's head; without a script the text stays. */
-export function startSaid(box: HTMLElement): void {
+export function startWrittenText(box: HTMLElement): void {
   const source = box.querySelector<HTMLElement>("[data-source]");
   const head = box.querySelector(".panel-head");
   if (!source || !head) return;
@@ -37,10 +37,10 @@ export function tellTarget(link: HTMLAnchorElement): void {
   const words = (link.textContent ?? "").trim();
   const isTold = link.classList.contains("md-image") || words === link.href || `${words}/` === link.href;
   if (isTold) return;
-  const told = document.createElement("span");
-  told.className = "said-target";
-  told.textContent = ` (${link.href})`;
-  link.after(told);
+  const notice = document.createElement("span");
+  notice.className = "said-target";
+  notice.textContent = ` (${link.href})`;
+  link.after(notice);
 }
 
 function fold(box: HTMLElement, views: HTMLElement[]): void {
