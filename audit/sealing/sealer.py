@@ -150,10 +150,10 @@ def _seal(most: int) -> SealedBatch:
     PendingSeal.objects.filter(id__in=[pk for pk, _ in rows]).delete()
     skipped = len(rows) - len(seals)
     if skipped:
-        removed = [pk for pk in wanted if pk not in entries]
-        names = [str(pk) for pk in removed]
+        missing = [pk for pk in wanted if pk not in entries]
+        names = [str(pk) for pk in missing]
         logger.warning("audit_entries_not_sealed", extra={"gone": names[:20], "rows": skipped})
-        there = AuditEntry.unscoped.filter(pk__in=removed).values_list("pk", flat=True)
+        there = AuditEntry.unscoped.filter(pk__in=missing).values_list("pk", flat=True)
         unreadable = [str(pk) for pk in there]
         unreadable += [ascii(text[:64]) for _, text in rows if isinstance(text, str)]
         _report(foreign, unreadable)

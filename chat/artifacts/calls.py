@@ -279,11 +279,11 @@ def _search_knowledge(call: ToolCall, bud: Bud, sought: KnowledgeQuery | None) -
 
 def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcome:
     """What was read, with the files that it is of for the log."""
-    in_json = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
+    sources = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
     return ToolCallOutcome(
         outcome=Outcome.OK,
         content=(TextPart(text=text),),
-        details={"knowledge": in_json, "from_outside": True},
+        details={"knowledge": sources, "from_outside": True},
     )
 
 
