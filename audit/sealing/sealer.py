@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -32,7 +32,9 @@ LOCK: Final = 0x7472656C6C5EA1
 """Number of the advisory lock under which seals and checkpoints are written; one process at a time holds it."""
 
 _ALARMS: Final = 100
-_NAMES: Final = 200
+_BATCH: Final = 1_000
+"""Entries that are sealed together. An alarm names all of them that are refused, so that they can be sealed later."""
+_AT_ONCE: Final = 500
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _started = time.monotonic()
@@ -66,7 +68,7 @@ def sealing_lock() -> Iterator[bool]:
         yield has_lock
 
 
-def seal_pending(most: int = 1_000) -> SealedBatch:
+def seal_pending(most: int = _BATCH) -> SealedBatch:
     """Seal what waits, at most so many, in one transaction; what commits late is sealed late.
 
     Raises:
@@ -89,12 +91,22 @@ def seal_again() -> int:
     One that lost its seal is none of these: nobody refused it.
     """
     alarms = AuditEntry.objects.across_workspaces().filter(action=Action.LOG_INTRUSION.value)
-    names = {
-        name
+    ids = {
+        UUID(name)
         for details in alarms.order_by("-pk").values_list("details", flat=True)[:_ALARMS]
-        for name in mapping_of(details).get("entries") or ()
+        for name in _named_in(mapping_of(details))
     }
-    ids = [UUID(name) for name in names if _ID.fullmatch(str(name))]
+    in_order = sorted(ids)
+    count = sum(
+        _put_back(in_order[start : start + _AT_ONCE]) for start in range(0, len(ids), _AT_ONCE)
+    )
+    if count:
+        logger.warning("audit_entries_sealed_again", extra={"count": count})
+    return count
+
+
+def _put_back(ids: Sequence[UUID]) -> int:
+    """Have those of these entries wait for a seal that have none and are ours; gives how many."""
     done = set(AuditSeal.objects.filter(entry_id__in=ids).values_list("entry_id", flat=True))
     done |= set(PendingSeal.objects.filter(entry_id__in=ids).values_list("entry_id", flat=True))
     ours = [
@@ -103,9 +115,14 @@ def seal_again() -> int:
         if is_marked(entry, is_demanded=True)
     ]
     PendingSeal.objects.bulk_create(PendingSeal(entry_id=pk) for pk in ours)
-    if ours:
-        logger.warning("audit_entries_sealed_again", extra={"count": len(ours)})
     return len(ours)
+
+
+def _named_in(alarm: Mapping[str, Any]) -> list[str]:
+    """The ids in an alarm, which somebody may have written past Trellis."""
+    names = alarm.get("entries")
+    given = names if isinstance(names, list) else []
+    return [name for name in given if isinstance(name, str) and _ID.fullmatch(name)]
 
 
 def sealed_since_start() -> tuple[int, float]:
@@ -133,10 +150,10 @@ def _seal(most: int) -> SealedBatch:
     PendingSeal.objects.filter(id__in=[pk for pk, _ in rows]).delete()
     skipped = len(rows) - len(seals)
     if skipped:
-        removed = [pk for pk in wanted if pk not in entries]
-        names = [str(pk) for pk in removed]
+        missing = [pk for pk in wanted if pk not in entries]
+        names = [str(pk) for pk in missing]
         logger.warning("audit_entries_not_sealed", extra={"gone": names[:20], "rows": skipped})
-        there = AuditEntry.unscoped.filter(pk__in=removed).values_list("pk", flat=True)
+        there = AuditEntry.unscoped.filter(pk__in=missing).values_list("pk", flat=True)
         unreadable = [str(pk) for pk in there]
         unreadable += [ascii(text[:64]) for _, text in rows if isinstance(text, str)]
         _report(foreign, unreadable)
@@ -192,7 +209,7 @@ def _report(foreign: list[AuditEntry], unreadable: list[str]) -> None:
                     label="audit log", source=Source.TASK, workspace_id=workspace_id
                 ),
                 workspace_id=workspace_id,
-                details={"entries": names[:_NAMES], "count": len(names)},
+                details={"entries": names[:_BATCH], "count": len(names)},
             )
         )
         extra = {"entries": names[:20], "count": len(names), "workspace": str(workspace_id or "")}

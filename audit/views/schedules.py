@@ -397,9 +397,9 @@ def _names_of(rows: Sequence[ReportSchedule], people: Sequence[User]) -> Mapping
 
 def _described(row: ReportSchedule, people: Mapping[str, User]) -> dict[str, Any]:
     names = [people[pk].display_name for pk in row.recipients if pk in people]
-    removed = len(row.recipients) - len(names)
-    if removed:
-        names.append(_("%(gone)s who may no longer export") % {"gone": removed})
+    former = len(row.recipients) - len(names)
+    if former:
+        names.append(_("%(gone)s who may no longer export") % {"gone": former})
     label = _(exports.SCHEDULED[row.format][0]) if row.format in exports.SCHEDULED else row.format
     return {
         "row": row,

@@ -26,6 +26,7 @@ from chat.artifacts.meaning import KnowledgeQuery
 from chat.artifacts.readings import find_reading, is_converted, text_of
 from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import SavedFile, add_version, create_artifact
+from chat.artifacts.sizes import size_in_words
 from chat.documents.extracting import NotReadNow
 from chat.file_kinds import as_text, is_text, kind_of
 from chat.file_names import clean_name
@@ -121,13 +122,6 @@ def reference(artifact: Artifact, version: ArtifactVersion) -> dict[str, Any]:
         "size": version.size,
         "sha256": version.sha256,
     }
-
-
-def size_in_words(size: int) -> str:
-    """A size in words."""
-    if size < 1024:
-        return f"{size} bytes"
-    return f"{size / 1024:.1f} KiB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f} MiB"
 
 
 def saved_outcome(saved: SavedFile, *, verb: str) -> ToolCallOutcome:
@@ -285,11 +279,11 @@ def _search_knowledge(call: ToolCall, bud: Bud, sought: KnowledgeQuery | None) -
 
 def _from_knowledge(text: str, files: Iterable[KnowledgeFile]) -> ToolCallOutcome:
     """What was read, with the files that it is of for the log."""
-    in_json = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
+    sources = [{"id": str(one.pk), "name": one.name, "sha256": one.sha256} for one in files]
     return ToolCallOutcome(
         outcome=Outcome.OK,
         content=(TextPart(text=text),),
-        details={"knowledge": in_json, "from_outside": True},
+        details={"knowledge": sources, "from_outside": True},
     )
 
 

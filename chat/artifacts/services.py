@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from chat.artifacts import storage
 from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
+from chat.artifacts.sizes import size_in_words
 from chat.file_kinds import find_type, is_text
 from chat.file_names import clean_name, numbered
 from chat.models import (
@@ -26,6 +27,7 @@ from chat.models import (
     Attachment,
     Conversation,
     FileReading,
+    QueuedMessage,
     ToolCall,
 )
 from chat.recording import Changes, changing
@@ -225,14 +227,24 @@ def delete_artifact(*, artifact: Artifact, actor: Actor, unless_sent: bool = Fal
     """
     require(actor, Permission.USE_CHAT, workspace_id=artifact.workspace_id)
     with _changing(artifact, with_deleted=True) as (changes, row):
-        sent = Attachment.objects.for_workspace(row.workspace_id).filter(version__artifact=row)
-        if unless_sent and sent.exists():
+        if unless_sent and _is_taken_along(row):
             raise Conflict(_("A message has taken this file along, so it stays in the chat."))
         if not row.is_deleted:
             row.is_deleted = True
             row.save(update_fields=["is_deleted", "updated_at"])
             changes.artifact(row, newest_of(row))
     return row
+
+
+def _is_taken_along(row: Artifact) -> bool:
+    """Whether a message has this file, also one that waits for the running turn."""
+    sent = Attachment.objects.for_workspace(row.workspace_id).filter(version__artifact=row)
+    if sent.exists():
+        return True
+    queued = QueuedMessage.objects.for_workspace(row.workspace_id)
+    waiting = queued.filter(conversation_id=row.conversation_id)
+    lists = waiting.values_list("attachments", flat=True)
+    return any(one.get("artifact_id") == str(row.pk) for attached in lists for one in attached)
 
 
 def undelete_artifact(*, artifact: Artifact, actor: Actor) -> Artifact:
@@ -360,7 +372,7 @@ def _check_size(size: int) -> None:
     if size > most:
         raise FileTooLarge(
             _("A file has at most %(most)s; this one has %(size)s.")
-            % {"most": _size_in_words(most), "size": _size_in_words(size)}
+            % {"most": size_in_words(most), "size": size_in_words(size)}
         )
 
 
@@ -373,12 +385,8 @@ def _check_room(artifact: Artifact, size: int) -> None:
     if (counted["total"] or 0) + size > most:
         raise FileTooLarge(
             _("All files of a conversation together have at most %(most)s.")
-            % {"most": _size_in_words(most)}
+            % {"most": size_in_words(most)}
         )
-
-
-def _size_in_words(size: int) -> str:
-    return f"{size / 1024 / 1024:.3g} MiB" if size >= 1024 * 1024 else f"{size / 1024:.3g} KiB"
 
 
 def _free_name(rows: Any, name: str) -> str:

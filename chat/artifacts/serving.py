@@ -108,7 +108,7 @@ def give_large(
     """A file of any size, whole or from where a download stopped, to be saved. It is read while it is sent, and kept by nobody on the way.
 
     Args:
-        record: told the first byte and how many are given, before any is.
+        record: told the first byte and how many are given, before any is. Where the content is missing, nothing is given.
 
     Raises:
         ContentMissing: the storage does not have it.
@@ -121,12 +121,17 @@ def give_large(
     if request.method == "HEAD":
         response = HttpResponse(content_type=content_type)
     else:
-        record(part.start, part.length)
+        file = storage.open_content(path)
+        try:
+            record(part.start, part.length)
+        except BaseException:
+            file.close()
+            raise
         # A synchronous iterator under an asynchronous server would be read whole before the first byte.
         pieces = (
-            _pieces_by_and_by(storage.open_content(path), part)
+            _pieces_by_and_by(file, part)
             if isinstance(request, ASGIRequest)
-            else _pieces(storage.open_content(path), part)
+            else _pieces(file, part)
         )
         response = StreamingHttpResponse(pieces, content_type=content_type)
     _say_part(response, part, size)

@@ -238,16 +238,16 @@ async def _stream(lease: Lease, live: LiveText, attempt: _Attempt) -> Completion
             await silence.settle()
 
 
-def _finished(task: StepTask, completion: Completion, text_so_far: AnsweredStep) -> AnsweredStep:
+def _finished(task: StepTask, completion: Completion, answer: AnsweredStep) -> AnsweredStep:
     """The whole answer with its calls looked up, as `finish_step` takes it.
 
     Raises:
         LimitReached, BrokenArguments: the model goes round in circles.
     """
     offered = task.toolset if task.toolset.choice_for_step(task.step) != "none" else Toolset()
-    counted = completion.usage if completion.prompt_tokens else text_so_far.usage
+    counted = completion.usage if completion.prompt_tokens else answer.usage
     return replace(
-        text_so_far,
+        answer,
         text=completion.text,
         reasoning=completion.reasoning,
         proposals=propose(offered, completion.calls, task.earlier, in_words=task.is_fenced),

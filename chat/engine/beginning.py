@@ -349,12 +349,12 @@ def _models_of(queued: QueuedMessage) -> tuple[list[ProviderModel], str]:
     ids = [UUID(one["id"]) for one in queued.compare]
     found = ProviderModel.objects.for_workspace(queued.workspace_id).in_bulk(ids)
     models = [found[pk] for pk in ids if pk in found]
-    removed = [one["name"] for one in queued.compare if UUID(one["id"]) not in found]
-    if not removed:
+    missing = [one["name"] for one in queued.compare if UUID(one["id"]) not in found]
+    if not missing:
         return models, ""
     are_gone = ngettext(
-        "%(names)s is no longer there.", "%(names)s are no longer there.", len(removed)
-    ) % {"names": get_text_list(removed, _("and"))}
+        "%(names)s is no longer there.", "%(names)s are no longer there.", len(missing)
+    ) % {"names": get_text_list(missing, _("and"))}
     if len(models) > 1:
         return models, _("Not all models were compared: %(are_gone)s") % {"are_gone": are_gone}
     return [], _("Nothing was compared: %(are_gone)s The model of %(bud)s answers alone.") % {

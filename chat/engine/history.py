@@ -282,11 +282,11 @@ def _conversation_of(
             factor = _factor_of(message) or factor
             if not steps:  # of a question that was not read
                 continue
-            told_steps = _step(message, calls.get(message.id, ()), returned)
-            if before is not None and before.json_meta.get("goes_on") and steps[-1] and told_steps:
+            new_steps = _step(message, calls.get(message.id, ()), returned)
+            if before is not None and before.json_meta.get("goes_on") and steps[-1] and new_steps:
                 start = steps[-1].pop()
-                told_steps[0] = replace(told_steps[0], text=start.text + told_steps[0].text)
-            steps[-1] += told_steps
+                new_steps[0] = replace(new_steps[0], text=start.text + new_steps[0].text)
+            steps[-1] += new_steps
             before = message
     turns = tuple(
         PastTurn(question, steps=tuple(answer), pictures=seen)

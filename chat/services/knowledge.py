@@ -147,7 +147,7 @@ def _check_room(bud: Bud, name: str, size: int) -> None:
     if total + size > MOST_BYTES:
         most = MOST_BYTES // (1024 * 1024)
         raise FileTooLarge(
-            _("All knowledge files of a bud together have at most %(told)s MiB.") % {"told": most}
+            _("All knowledge files of a bud together have at most %(most)s MiB.") % {"most": most}
         )
 
 

@@ -289,8 +289,8 @@ def keep_facts(
     wanted = list(dict.fromkeys(names))
     if not wanted:
         raise InvalidInput(fields={"models": [_("Choose at least one model.")]})
-    if removed := [name for name in wanted if name not in known]:
-        message = _("The provider has no model “%(gone)s” any more.") % {"gone": removed[0][:100]}
+    if missing := [name for name in wanted if name not in known]:
+        message = _("The provider has no model “%(gone)s” any more.") % {"gone": missing[0][:100]}
         raise InvalidInput(fields={"models": [message]})
     rows = ProviderModel.objects.for_workspace(provider.workspace_id).filter(provider=provider)
     with transaction.atomic():

@@ -137,10 +137,10 @@ def remove_provider(*, provider: ModelProvider, actor: Actor) -> None:
     require(actor, Permission.MANAGE_BUDS, workspace_id=provider.workspace_id)
     hold(provider)
     if provider.is_shared and provider.withheld != WithheldReason.WITHDRAWN.value:
-        needed = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
-        raise Conflict(needed % {"name": provider.name})
-    if needed := needed_in_words(uses_of_provider(provider, actor)):
-        raise Conflict(needed)
+        message = _("“%(name)s” is shared by the platform. Only its owner can withdraw it.")
+        raise Conflict(message % {"name": provider.name})
+    if reason := needed_in_words(uses_of_provider(provider, actor)):
+        raise Conflict(reason)
     for draft in Bud.objects.for_workspace(provider.workspace_id).tried().filter(provider=provider):
         forget_draft(draft=draft, actor=actor)
     record_deleted(provider, actor=actor)

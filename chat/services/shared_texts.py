@@ -65,10 +65,10 @@ def build_text(
     named = named_buds(workspace_id, path)
     attached = _attached(workspace_id, path)
     made = _made(workspace_id, path) if with_files else {}
-    rows_with_something = [row for row in path if row.text or attached[row.pk] or calls.get(row.pk)]
+    shown = [row for row in path if row.text or attached[row.pk] or calls.get(row.pk)]
     left_out = [
         [attached_name(one) for one in attached[row.pk] if not _is_there(one, with_files)]
-        for row in rows_with_something
+        for row in shown
     ]
     messages = [
         SharedMessage(
@@ -81,7 +81,7 @@ def build_text(
             left_out=len(names),
             calls=[_call(call, with_calls) for call in calls.get(row.pk, ())],
         )
-        for row, names in zip(rows_with_something, left_out, strict=True)
+        for row, names in zip(shown, left_out, strict=True)
     ]
     document = SharedDocument(
         title=redact_text(conversation.title, workspace_id=workspace_id),

@@ -141,7 +141,7 @@ def signed_in(accesses: Collection[SocketAccess], users: Mapping[UUID, User]) ->
     """Those whose sessions lived when they were last read, and were not ended by a change of the password since.
 
     Args:
-        users: the accesses' people as they are now; one who is missing has no session.
+        users: their people as they are now; one who is missing has no session.
     """
     return {
         access

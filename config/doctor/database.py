@@ -78,9 +78,11 @@ def _last_damage() -> tuple[bool, str]:
     if path is None:
         return _is_damaged(), ""
     seen = sqlite_looks.damage.last(path)
+    if seen is None and (fault := sqlite_looks.damage.fault) is not None:
+        raise fault
     if seen is None:
         return False, "; Trellis looks for damage in its file, so look again in a moment"
-    seconds = round(seen.age.total_seconds())
+    seconds = max(0, round(seen.age.total_seconds()))
     when = f"{duration_in_words(seconds)} ago" if seconds else "just now"
     return seen.found, f"; no damage was found in its file {when}"
 

@@ -55,6 +55,12 @@ class FileLook(Generic[Result]):
         self._path: Path | None = None
         self._last: FileFinding[Result] | None = None
         self._last_at = 0.0
+        self._fault: Exception | None = None
+
+    @property
+    def fault(self) -> Exception | None:
+        """Why the newest look failed; None: it did not."""
+        return self._fault
 
     def last(self, path: Path) -> FileFinding[Result] | None:
         """The newest look, which may be minutes old; None: the first one still goes on, or failed."""
@@ -68,7 +74,7 @@ class FileLook(Generic[Result]):
         """The look that goes on, begun if it is time for one."""
         with self._lock:
             if path != self._path:
-                self._path, self._last, self._running = path, None, None
+                self._path, self._last, self._running, self._fault = path, None, None, None
             if self._running is not None:
                 return self._running
             if self._last is not None and time.monotonic() - self._last_at < FRESH_SECONDS:
@@ -79,24 +85,31 @@ class FileLook(Generic[Result]):
         )
         try:
             thread.start()
-        except RuntimeError:  # the process has no threads left
-            self._end(path, ended, None)
+        except RuntimeError as error:  # the process has no threads left
+            self._end(path, ended, None, error)
         return ended
 
     def _work(self, path: Path, ended: threading.Event) -> None:
-        seen = None
+        seen, fault = None, None
         try:
             with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as own:
                 seen = FileFinding(self._ask(own), datetime.now(UTC))
-        except Exception:
+        except Exception as error:
             logger.exception("file_look_failed", extra={"look": self._name})
+            fault = error
         finally:
-            self._end(path, ended, seen)
+            self._end(path, ended, seen, fault)
 
-    def _end(self, path: Path, ended: threading.Event, seen: FileFinding[Result] | None) -> None:
+    def _end(
+        self,
+        path: Path,
+        ended: threading.Event,
+        seen: FileFinding[Result] | None,
+        fault: Exception | None,
+    ) -> None:
         with self._lock:
             if path == self._path and self._running is ended:
-                self._running = None
+                self._running, self._fault = None, fault
                 if seen is not None:
                     self._last, self._last_at = seen, time.monotonic()
         ended.set()

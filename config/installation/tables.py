@@ -237,7 +237,7 @@ def _pages_of_sqlite() -> tuple[FileFinding[dict[str, int] | None] | None, bool]
     path = sqlite_looks.database_file()
     if path is not None:
         seen = sqlite_looks.pages.last(path)
-        return seen, seen is None
+        return seen, seen is None and sqlite_looks.pages.fault is None
     connection.ensure_connection()
     return FileFinding(
         sqlite_looks.count_pages(connection.connection, SECONDS), datetime.now(UTC)

@@ -226,8 +226,10 @@ def _resource(
         )
     if kind.startswith("image/"):
         return _picture(contents.blob, budget)
-    if kind in _AUDIO_TYPES and _is_base64(contents.blob) and budget.whole(contents.blob):
-        return AudioPart(mime_type=kind, data=contents.blob)
+    # Where it does not fit beside the rest, it is kept as other files are.
+    is_heard = kind in _AUDIO_TYPES and len(contents.blob) <= budget.left
+    if is_heard and _is_base64(contents.blob) and (data := budget.whole(contents.blob)):
+        return AudioPart(mime_type=kind, data=data)
     return EmbeddedResourcePart(
         uri=budget.text(str(contents.uri)), mime_type=mime_type, data=budget.file(contents.blob)
     )

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 METHOD: Final = "notifications/cancelled"
+_HINT: Final = b"cancelled"
+"""What such a message holds, however its slash is written."""
 _MOST_BYTES: Final = 64 * 1024
 """Of a notification."""
 
@@ -62,17 +64,18 @@ def cancel(caller: EndpointCaller, request_id: RequestId) -> None:
 
 def cancelled_id(body: bytes) -> RequestId | None:
     """Which request the client takes back with this message; None: it says something else."""
-    if len(body) > _MOST_BYTES or METHOD.encode() not in body:
+    if len(body) > _MOST_BYTES or _HINT not in body:
         return None
     try:
         notification = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(notification, dict) or notification.get("method") != METHOD:
         return None
     params = notification.get("params")
     request_id = params.get("requestId") if isinstance(params, dict) else None
-    return request_id if isinstance(request_id, str | int) else None
+    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
+    return request_id if is_id else None
 
 
 def _is_cancelling() -> bool:

@@ -51,10 +51,10 @@ def read_file_or_text(request: HttpRequest, *, most_bytes: int) -> FileOrText:
         fault = "" if pasted.strip() else _("Choose a file, or paste its text.")
         return FileOrText(text=pasted, of_file=of_file, fault=fault)
     if pasted.strip() and not of_file:
-        too_large = _(
+        fault = _(
             "You chose a file, and there is text in the field as well. Empty the field, or send the text without a file."
         )
-        return FileOrText(text=pasted, fault=too_large)
+        return FileOrText(text=pasted, fault=fault)
     try:
         text = upload.read(most_bytes + 1).decode("utf-8")
     except UnicodeDecodeError:

@@ -101,10 +101,9 @@ class Pool:
 
     def granted(self) -> list[Connection]:
         """Live connections that carry a principal's grant, and those that were replaced and still carry calls."""
-        live = [one for one in self._connections.values() if not one.is_over]
         return [
             one
-            for one in (*live, *self._replaced())
+            for one in self._in_use()
             if isinstance(one.spec.target, HttpSpec) and one.spec.target.auth is not None
         ]
 
@@ -171,8 +170,7 @@ class Pool:
     def _make_room(self, spec: ConnectionSpec) -> None:
         """Keep the number of open connections within bounds, at the cost of those that were not used for longest."""
         limits = settings.TRELLIS
-        live = [one for one in self._connections.values() if not one.is_over]
-        live += self._replaced()
+        live = self._in_use()
         here = [one for one in live if one.spec.workspace_id == spec.workspace_id]
         for crowd, most in (
             (here, limits.max_connections_per_workspace),
@@ -412,6 +410,12 @@ class Pool:
 
     def _replaced(self) -> list[Connection]:
         return [one for one in self._closing.values() if not one.owner.done()]
+
+    def _in_use(self) -> list[Connection]:
+        """Those that take calls, and those that were replaced and still carry some; each once."""
+        live = [one for one in self._connections.values() if not one.is_over]
+        carrying = [one for one in self._replaced() if one.flights]
+        return list(dict.fromkeys([*live, *carrying]))
 
     # Looking
 

@@ -72,7 +72,7 @@ def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "form": form,
         "is_tried": is_tried,
         "tried": tried,
-        "said": reason_in_words(tried) if is_tried else "",
+        "reason": reason_in_words(tried) if is_tried else "",
         **_known_names(workspace),
     }
     status = 422 if form.is_bound and form.errors else 200

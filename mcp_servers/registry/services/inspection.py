@@ -235,8 +235,11 @@ def _knock(server: McpServer, actor: Actor, *, is_asked_for: bool) -> Connection
     try:
         runtime.run_sync(ask_challenge(server), LOOK_SECONDS)
     except (ConnectionFailed, TimeoutError) as error:
-        failure_found = error if isinstance(error, ConnectionFailed) else None
-        failure = failure_found or ConnectionFailed(_("The server did not answer in time."))
+        failure = (
+            error
+            if isinstance(error, ConnectionFailed)
+            else ConnectionFailed(_("The server did not answer in time."))
+        )
         health.note_reading(
             server, health.HealthReading(error=failure), actor=actor, is_asked_for=is_asked_for
         )

@@ -91,6 +91,31 @@ def test_what_waited_for_its_seal_when_the_key_changed_is_sealed_once_it_is_back
     assert AuditSeal.objects.filter(entry_id__in=[one.pk for one in waiting]).count() == 2
 
 
+@pytest.mark.parametrize("entries", [5, "all", [{"id": 1}, 7, None, ["a"]]])
+def test_an_alarm_that_names_no_entries_keeps_nobody_from_verifying(
+    tenant: Tenant, entries: object
+) -> None:
+    """REL-2096: somebody may write one past Trellis, or alter one."""
+    record(
+        EntryDraft(
+            action=Action.LOG_INTRUSION,
+            actor=tenant.actor("member"),
+            workspace_id=tenant.workspace.pk,
+            details={"entries": entries},
+        )
+    )
+    assert sealer.seal_again() == 0
+
+
+def test_however_many_waited_for_their_seal_they_are_sealed(tenant: Tenant) -> None:
+    """REL-2096: an alarm names all that one batch refused, and they are looked at piece by piece."""
+    write(tenant, 250)
+    with other_key():
+        sealer.seal_pending()
+    with patch.object(sealer, "_AT_ONCE", 100):
+        assert sealer.seal_again() == 250
+
+
 def test_one_entry_that_was_altered_is_no_other_key(tenant: Tenant) -> None:
     """REL-2096: that is what verification is for."""
     write(tenant, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -10,7 +11,16 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from chat.artifacts import serving
-from chat.models import Artifact, ArtifactVersion, Attachment, Bud, Conversation, Message
+from chat.engine.attaching import FileRef
+from chat.models import (
+    Artifact,
+    ArtifactVersion,
+    Attachment,
+    Bud,
+    Conversation,
+    Message,
+    QueuedMessage,
+)
 from chat.services.conversations import create_conversation
 from config.serving.edge import BodyLimit
 from tests.chat.artifacts.pictures import picture
@@ -76,6 +86,25 @@ def test_a_file_that_a_message_took_along_is_kept_where_its_draft_is_out_of_date
     assert kept.status_code == 409
     assert "stays in the chat" in kept.json()["errors"][0]["detail"]
     assert client.delete(own).status_code == 204
+
+
+def test_a_file_that_waits_with_a_message_is_kept_too(
+    client: Client, conversation: Conversation
+) -> None:
+    """REL-2075: what was sent while a turn runs has its files when its time comes."""
+    made, other = (upload(client, conversation, name, b"one").json() for name in ("a.txt", "b.txt"))
+    QueuedMessage.objects.create(
+        workspace_id=conversation.workspace_id,
+        conversation=conversation,
+        client_id="c1",
+        text="See",
+        attachments=[FileRef(artifact_id=UUID(made["id"]), version=1).as_json()],
+        order_key=1,
+        asked_by=conversation.owner,
+        source="chat",
+    )
+    assert client.delete(f"/api/artifacts/{made['id']}/?unless_sent=true").status_code == 409
+    assert client.delete(f"/api/artifacts/{other['id']}/?unless_sent=true").status_code == 204
 
 
 def test_a_file_is_uploaded_changed_restored_renamed_deleted_and_brought_back(

@@ -157,6 +157,18 @@ def test_the_log_says_what_was_given_of_a_copy(acme: Tenant) -> None:
     assert told == [(size, None), (size - 100, 100), (size, None), (10, None)]
 
 
+def test_the_log_says_of_no_download_whose_content_is_missing(acme: Tenant) -> None:
+    """REL-2093: nothing was given then."""
+    a_chat(acme)
+    row = make(acme)
+    (part,) = parts_of(row)
+    storage.drop([part.path])
+    client = acme.client("member", raise_request_exception=False)
+    assert client.get(f"/w/acme/your-data/{row.pk}/1/").status_code >= 400
+    rows = AuditEntry.objects.for_workspace(acme.workspace)
+    assert not rows.filter(action="data_copy.downloaded").exists()
+
+
 def test_leaving_and_suspension_erase_copies(acme: Tenant) -> None:
     """SEC-513: what is ready is erased, and what is being made is not made."""
     from workspaces.people.suspending import suspend_member

@@ -148,10 +148,12 @@ def test_the_page_tells_how_old_the_look_for_damage_is(
     assert "looks for damage in its file" in told()["text"]
     asked.set()
     ended(sqlite_looks.damage, file)
+    ahead = FileFinding(False, datetime.now(UTC) + timedelta(minutes=1))  # a clock was set back
+    monkeypatch.setattr(sqlite_looks.damage, "_last", ahead)
     assert told()["text"].endswith("no damage was found in its file just now")
-    old = FileFinding(False, datetime.now(UTC) - timedelta(minutes=12))
+    old = FileFinding(False, datetime.now(UTC) - timedelta(days=4))
     monkeypatch.setattr(sqlite_looks.damage, "_last", old)
-    assert told()["text"].endswith("no damage was found in its file 12 minutes ago")
+    assert told()["text"].endswith("no damage was found in its file 4 days ago")
     monkeypatch.setattr(sqlite_looks.damage, "_last", FileFinding(True, old.at))
     assert (told()["text"], told()["state"]) == (DAMAGED.text, "failed")
     found = {one.part: one for one in doctor.examine()}
@@ -177,3 +179,27 @@ def test_the_page_of_storage_tells_when_sizes_were_counted(
         "The sizes were counted at" in root.client.get("/platform/state/storage/").content.decode()
     )
     assert root.get("storage/").json()["database"]["counted_at"] is not None
+
+
+@pytest.mark.sqlite
+@pytest.mark.django_db
+def test_a_file_that_cannot_be_looked_through_is_no_file_that_is_well(
+    root: Api, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2094: the page would ask for patience for ever."""
+
+    def ask(_raw: Any) -> Any:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(sqlite_looks, "PATIENCE_SECONDS", PATIENCE)
+    monkeypatch.setattr(sqlite_looks, "database_file", lambda: file)
+    monkeypatch.setattr(sqlite_looks, "damage", FileLook("damage", ask))
+    monkeypatch.setattr(sqlite_looks, "pages", FileLook("pages", ask))
+    shown = root.get("state/").json()["findings"]
+    (found,) = (one for one in shown if one["part"] == "database")
+    assert (found["state"], found["text"]) == (
+        "failed",
+        "could not be looked at (OperationalError)",
+    )
+    sizes = read_database()
+    assert (sizes.is_counted, sizes.is_being_counted) == (False, False)

@@ -102,6 +102,19 @@ async def test_connections_in_use_are_not_taken_away(counting: CountingServer) -
         await asyncio.gather(*busy)
 
 
+async def test_a_replaced_connection_counts_once(counting: CountingServer) -> None:
+    """REL-37: while it still carries a call; one more is no reason to refuse what there is room for."""
+    workspace = uuid4()
+    with bounded(10, 3):
+        specs = [spec_for(counting.url, workspace_id=workspace) for _ in range(2)]
+        busy = [asyncio.create_task(send(spec, "slow", {"seconds": 1.5})) for spec in specs]
+        async with asyncio.timeout(PATIENCE):
+            while len(counting.calls) < 2:
+                await asyncio.sleep(0.02)
+        assert await text_of(send(replace(specs[0], fingerprint="2"), "echo", {"text": "x"})) == "x"
+        await asyncio.gather(*busy)
+
+
 async def test_too_many_waiters_are_sent_away() -> None:
     """REL-37: the queue for a busy server is bounded as well."""
     slots = FairSlots(1, most_waiting=2)

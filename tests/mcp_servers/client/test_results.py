@@ -90,3 +90,22 @@ def test_sound_that_a_tool_gives_as_a_file_can_be_heard() -> None:
     """REL-2111: as a picture among a tool's files is a picture."""
     data = base64.b64encode(b"RIFF").decode()
     assert embedded("audio/wav", b"RIFF") == AudioPart(mime_type="audio/wav", data=data)
+
+
+def test_sound_that_does_not_fit_beside_the_rest_is_kept_as_a_file() -> None:
+    """REL-2111: nothing is cut then, so nobody is told that something was."""
+    blob = base64.b64encode(b"RIFF" * 40).decode()
+    contents = mcp_types.BlobResourceContents(uri="made://a", mime_type="audio/wav", blob=blob)
+    result = mcp_types.CallToolResult(
+        content=[
+            mcp_types.TextContent(type="text", text="x" * 900),
+            mcp_types.EmbeddedResource(type="resource", resource=contents),
+        ]
+    )
+    outcome = read_result(
+        result, workspace_id=uuid4(), limit_bytes=1000, output_schema=None, duration_ms=1
+    )
+    assert outcome.content[1] == EmbeddedResourcePart(
+        uri="made://a", mime_type="audio/wav", data=blob
+    )
+    assert not outcome.truncated

@@ -13,6 +13,7 @@ import pytest
 
 from audit.models import AuditEntry
 from config.serving.handler import Handler
+from mcp_servers.endpoint import cancelling
 from mcp_servers.models import McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer, full_server
@@ -138,6 +139,23 @@ def test_a_client_of_before_says_so_and_may_lose_its_connection(
     client.notify("notifications/cancelled", {"requestId": 7})
     until(lambda: server.cancelled)
     until(lambda: ended(tenant) == ["cancelled"])
+
+
+@pytest.mark.parametrize(
+    ("body", "request_id"),
+    [
+        (rb'{"method": "notifications\/cancelled", "params": {"requestId": "a"}}', "a"),
+        (b'{"method": "notifications/cancelled", "params": {"requestId": 7}}', 7),
+        (b'{"method": "notifications/cancelled", "params": {"requestId": true}}', None),
+        (b'{"method": "notifications/cancelled", "params": []}', None),
+        (b'{"method": "notifications/cancelled", "params": ' + b"[" * 60_000, None),
+    ],
+)
+def test_a_request_is_taken_back_in_whatever_way_it_is_written(
+    body: bytes, request_id: int | str | None
+) -> None:
+    """REL-2115: PHP writes a slash with a backslash before it. What cannot be read takes nothing back."""
+    assert cancelling.cancelled_id(body) == request_id
 
 
 def test_two_windows_with_one_token_do_not_end_each_others_calls(
