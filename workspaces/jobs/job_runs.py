@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django.db import Error, transaction
+from django.db import Error, connection, transaction
 from django.utils import timezone
 
 from workspaces.database import database_now, is_unavailable, leave_database
@@ -41,6 +41,8 @@ _NETWORK: Final = ("redis", "kombu", "httpx2", "httpcore2", "smtplib", "ssl", "s
 class _Ran:
     started_at: datetime
     ended_at: datetime
+    is_by_database: bool = False
+    """By its clock, and not by this machine's."""
 
 
 class JobRuns:
@@ -56,13 +58,14 @@ class JobRuns:
 
     def begin(self, name: str) -> datetime:
         """Note that a job begins; gives when. One that runs rarely is seen to be at work."""
+        now = timezone.now()
         if JOBS[name].is_rare:
             _try(
                 lambda: BackgroundJob.objects.update_or_create(
-                    pk=name, defaults={"started_at": database_now()}
+                    pk=name, defaults={"started_at": now - clock_ahead()}
                 )
             )
-        return timezone.now()
+        return now
 
     def end(
         self, name: str, started_at: datetime, *, worker: str, error: BaseException | None = None
@@ -75,7 +78,14 @@ class JobRuns:
         """
         ran = _Ran(started_at, timezone.now())
         if error is not None:
-            _try(lambda: _store_failure(name, ran, error))
+
+            def store() -> None:
+                nonlocal ran
+                # Once for both: whether the newest run failed is seen by its end.
+                ran = _by_database(ran, clock_ahead())
+                _store_failure(name, ran, error)
+
+            _try(store)
         with self._lock:
             self._ended[name] = ran
             is_time = time.monotonic() - self._noted_at >= self._every
@@ -124,15 +134,26 @@ def _try(store: Callable[[], object]) -> None:
         logger.log(level, "job_run_not_noted", exc_info=True)
 
 
+def clock_ahead() -> timedelta:
+    """By how much this machine's clock is ahead of the database's. On SQLite there is one clock."""
+    if connection.vendor == "sqlite":
+        return timedelta()
+    asked_at = timezone.now()
+    there = database_now()
+    return asked_at + (timezone.now() - asked_at) / 2 - there
+
+
 def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
-    return _Ran(ran.started_at - ahead, ran.ended_at - ahead)
+    if ran.is_by_database:
+        return ran
+    return _Ran(ran.started_at - ahead, ran.ended_at - ahead, is_by_database=True)
 
 
 def _store(ended: dict[str, _Ran], worker: str) -> None:
     with transaction.atomic():
         # Machines' clocks may differ. All notes are by one, so that they can be compared.
-        now = database_now()
-        ahead = timezone.now() - now
+        ahead = clock_ahead()
+        now = timezone.now() - ahead
         ended = {name: _by_database(ran, ahead) for name, ran in ended.items()}
         # In one order, so that no two workers wait for each other.
         held = BackgroundJob.objects.select_for_update().filter(pk__in=ended).order_by("pk")
@@ -169,7 +190,6 @@ def _note_worker(name: str, now: datetime) -> None:
 
 def _store_failure(name: str, ran: _Ran, error: BaseException) -> None:
     with transaction.atomic():
-        ran = _by_database(ran, timezone.now() - database_now())
         BackgroundJob.objects.get_or_create(pk=name)
         row = BackgroundJob.objects.select_for_update().get(pk=name)
         failures = _of_last_day(row.failures, ran.ended_at)
