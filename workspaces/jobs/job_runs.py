@@ -32,6 +32,7 @@ AWAY: Final = timedelta(minutes=10)
 """A worker that was silent for so long was stopped, or its machine slept."""
 _AHEAD: Final = timedelta(minutes=10)
 """What is noted as so far in the future was noted by a wrong clock."""
+_SAME: Final = timedelta(seconds=1)
 _TIME: Final = frozenset({"TimeoutError", "SoftTimeLimitExceeded", "TimeLimitExceeded"})
 _NETWORK: Final = ("redis", "kombu", "httpx2", "httpcore2", "smtplib", "ssl", "socket")
 """Packages whose exceptions come from elsewhere."""
@@ -56,13 +57,14 @@ class JobRuns:
 
     def begin(self, name: str) -> datetime:
         """Note that a job begins; gives when. One that runs rarely is seen to be at work."""
+        now = timezone.now()
         if JOBS[name].is_rare:
             _try(
                 lambda: BackgroundJob.objects.update_or_create(
-                    pk=name, defaults={"started_at": database_now()}
+                    pk=name, defaults={"started_at": now - _ahead_of_database()}
                 )
             )
-        return timezone.now()
+        return now
 
     def end(
         self, name: str, started_at: datetime, *, worker: str, error: BaseException | None = None
@@ -124,15 +126,23 @@ def _try(store: Callable[[], object]) -> None:
         logger.log(level, "job_run_not_noted", exc_info=True)
 
 
+def _ahead_of_database() -> timedelta:
+    """How far this machine's clock is ahead of the database's; none where that is no more than asking takes.
+
+    Machines' clocks may differ. All notes are by the database's, so that they can be compared.
+    """
+    ahead = timezone.now() - database_now()
+    return ahead if abs(ahead) > _SAME else timedelta()
+
+
 def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
     return _Ran(ran.started_at - ahead, ran.ended_at - ahead)
 
 
 def _store(ended: dict[str, _Ran], worker: str) -> None:
     with transaction.atomic():
-        # Machines' clocks may differ. All notes are by one, so that they can be compared.
-        now = database_now()
-        ahead = timezone.now() - now
+        ahead = _ahead_of_database()
+        now = timezone.now() - ahead
         ended = {name: _by_database(ran, ahead) for name, ran in ended.items()}
         # In one order, so that no two workers wait for each other.
         held = BackgroundJob.objects.select_for_update().filter(pk__in=ended).order_by("pk")
@@ -169,7 +179,7 @@ def _note_worker(name: str, now: datetime) -> None:
 
 def _store_failure(name: str, ran: _Ran, error: BaseException) -> None:
     with transaction.atomic():
-        ran = _by_database(ran, timezone.now() - database_now())
+        ran = _by_database(ran, _ahead_of_database())
         BackgroundJob.objects.get_or_create(pk=name)
         row = BackgroundJob.objects.select_for_update().get(pk=name)
         failures = _of_last_day(row.failures, ran.ended_at)
