@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django.db import Error, connection, transaction
+from django.db import Error, transaction
 from django.utils import timezone
 
 from workspaces.database import database_now, is_unavailable, leave_database
@@ -32,6 +32,7 @@ AWAY: Final = timedelta(minutes=10)
 """A worker that was silent for so long was stopped, or its machine slept."""
 _AHEAD: Final = timedelta(minutes=10)
 """What is noted as so far in the future was noted by a wrong clock."""
+_SAME: Final = timedelta(seconds=1)
 _TIME: Final = frozenset({"TimeoutError", "SoftTimeLimitExceeded", "TimeLimitExceeded"})
 _NETWORK: Final = ("redis", "kombu", "httpx2", "httpcore2", "smtplib", "ssl", "socket")
 """Packages whose exceptions come from elsewhere."""
@@ -62,7 +63,7 @@ class JobRuns:
         if JOBS[name].is_rare:
             _try(
                 lambda: BackgroundJob.objects.update_or_create(
-                    pk=name, defaults={"started_at": now - clock_ahead()}
+                    pk=name, defaults={"started_at": now - _ahead_of_database()}
                 )
             )
         return now
@@ -82,7 +83,7 @@ class JobRuns:
             def store() -> None:
                 nonlocal ran
                 # Once for both: whether the newest run failed is seen by its end.
-                ran = _by_database(ran, clock_ahead())
+                ran = _by_database(ran, _ahead_of_database())
                 _store_failure(name, ran, error)
 
             _try(store)
@@ -134,13 +135,13 @@ def _try(store: Callable[[], object]) -> None:
         logger.log(level, "job_run_not_noted", exc_info=True)
 
 
-def clock_ahead() -> timedelta:
-    """By how much this machine's clock is ahead of the database's. On SQLite there is one clock."""
-    if connection.vendor == "sqlite":
-        return timedelta()
-    asked_at = timezone.now()
-    there = database_now()
-    return asked_at + (timezone.now() - asked_at) / 2 - there
+def _ahead_of_database() -> timedelta:
+    """How far this machine's clock is ahead of the database's; none where that is no more than asking takes.
+
+    Machines' clocks may differ. All notes are by the database's, so that they can be compared.
+    """
+    ahead = timezone.now() - database_now()
+    return ahead if abs(ahead) > _SAME else timedelta()
 
 
 def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
@@ -151,8 +152,7 @@ def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
 
 def _store(ended: dict[str, _Ran], worker: str) -> None:
     with transaction.atomic():
-        # Machines' clocks may differ. All notes are by one, so that they can be compared.
-        ahead = clock_ahead()
+        ahead = _ahead_of_database()
         now = timezone.now() - ahead
         ended = {name: _by_database(ran, ahead) for name, ran in ended.items()}
         # In one order, so that no two workers wait for each other.

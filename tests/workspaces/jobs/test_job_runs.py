@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import smtplib
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -75,20 +74,18 @@ def test_a_rare_job_is_seen_at_work_and_noted_at_once() -> None:
     run(runs, OFTEN)
     started_at = runs.begin(RARELY)
     row = BackgroundJob.objects.get(pk=RARELY)
-    assert row.ended_at is None
-    assert abs(started(row) - started_at) < timedelta(seconds=1)
+    assert (row.started_at, row.ended_at) == (started_at, None)
     runs.end(RARELY, started_at, worker=WORKER)
     row.refresh_from_db()
-    assert ended(row) >= started(row)
-    assert abs(started(row) - started_at) < timedelta(seconds=1)
+    assert ended(row) >= started(row) == started_at
 
 
-def test_a_clock_that_is_looked_at_twice_makes_no_two_ends_of_one_run(
+def test_a_run_that_failed_under_a_wrong_clock_has_one_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """REL-1201: a run that failed ended when it failed, or its job would look well."""
+    """REL-1201: whether the newest run failed is seen by that, and no two looks at two clocks say the same."""
     ahead = iter(timedelta(seconds=number) for number in (30, 29, 28, 27))
-    monkeypatch.setattr(job_runs, "clock_ahead", lambda: next(ahead))
+    monkeypatch.setattr(job_runs, "_ahead_of_database", lambda: next(ahead))
     run(JobRuns(), OFTEN, OperationalError())
     row = BackgroundJob.objects.get()
     assert row.failed_at == row.ended_at
@@ -119,7 +116,6 @@ def test_an_older_run_never_takes_the_place_of_a_newer_one() -> None:
     started_at = slow.begin(OFTEN) - timedelta(seconds=5)
     slow._noted_at = float("inf")
     slow.end(OFTEN, started_at, worker="celery@slow")
-    time.sleep(0.1)  # more than the way to the database and back, by which clocks are compared
     run(quick, OFTEN)
     newer = BackgroundJob.objects.get()
     slow._noted_at = float("-inf")
