@@ -42,6 +42,8 @@ _NETWORK: Final = ("redis", "kombu", "httpx2", "httpcore2", "smtplib", "ssl", "s
 class _Ran:
     started_at: datetime
     ended_at: datetime
+    is_by_database: bool = False
+    """By its clock, and not by this machine's."""
 
 
 class JobRuns:
@@ -77,7 +79,14 @@ class JobRuns:
         """
         ran = _Ran(started_at, timezone.now())
         if error is not None:
-            _try(lambda: _store_failure(name, ran, error))
+
+            def store() -> None:
+                nonlocal ran
+                # Once for both: whether the newest run failed is seen by its end.
+                ran = _by_database(ran, _ahead_of_database())
+                _store_failure(name, ran, error)
+
+            _try(store)
         with self._lock:
             self._ended[name] = ran
             is_time = time.monotonic() - self._noted_at >= self._every
@@ -136,7 +145,9 @@ def _ahead_of_database() -> timedelta:
 
 
 def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
-    return _Ran(ran.started_at - ahead, ran.ended_at - ahead)
+    if ran.is_by_database:
+        return ran
+    return _Ran(ran.started_at - ahead, ran.ended_at - ahead, is_by_database=True)
 
 
 def _store(ended: dict[str, _Ran], worker: str) -> None:
@@ -179,7 +190,6 @@ def _note_worker(name: str, now: datetime) -> None:
 
 def _store_failure(name: str, ran: _Ran, error: BaseException) -> None:
     with transaction.atomic():
-        ran = _by_database(ran, _ahead_of_database())
         BackgroundJob.objects.get_or_create(pk=name)
         row = BackgroundJob.objects.select_for_update().get(pk=name)
         failures = _of_last_day(row.failures, ran.ended_at)

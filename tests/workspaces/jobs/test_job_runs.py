@@ -80,6 +80,17 @@ def test_a_rare_job_is_seen_at_work_and_noted_at_once() -> None:
     assert ended(row) >= started(row) == started_at
 
 
+def test_a_run_that_failed_under_a_wrong_clock_has_one_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """REL-1201: whether the newest run failed is seen by that, and no two looks at two clocks say the same."""
+    ahead = iter(timedelta(seconds=number) for number in (30, 29, 28, 27))
+    monkeypatch.setattr(job_runs, "_ahead_of_database", lambda: next(ahead))
+    run(JobRuns(), OFTEN, OperationalError())
+    row = BackgroundJob.objects.get()
+    assert row.failed_at == row.ended_at
+
+
 def test_a_failure_is_noted_at_once_and_counted_by_the_hour() -> None:
     """REL-1201, SEC-586: its kind alone; what the exception says may quote an address with a password."""
     runs = JobRuns()
