@@ -70,6 +70,7 @@ def choose_notes_slowly(member: Page) -> list[Route]:
 def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
     """REL-1702: on a slow network they go to the bud that stands chosen, and not to the one before."""
     open_chat(member, "Clock", "What time is it in Tokyo?")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     held = choose_notes_slowly(member)
     say(member, 'Read the note "ideas"')
@@ -83,6 +84,7 @@ def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
 def test_words_wait_where_the_chosen_bud_is_refused(member: Page) -> None:
     """REL-1802: they stand in the field again, in their order, and the bud before gets none of them."""
     open_chat(member, "Clock", "What time is it in Perth?")
+    expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
     held = choose_notes_slowly(member)
     for words in ("First of all", "And then"):

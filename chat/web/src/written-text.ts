@@ -37,10 +37,10 @@ export function tellTarget(link: HTMLAnchorElement): void {
   const words = (link.textContent ?? "").trim();
   const isTold = link.classList.contains("md-image") || words === link.href || `${words}/` === link.href;
   if (isTold) return;
-  const notice = document.createElement("span");
-  notice.className = "said-target";
-  notice.textContent = ` (${link.href})`;
-  link.after(notice);
+  const target = document.createElement("span");
+  target.className = "said-target";
+  target.textContent = ` (${link.href})`;
+  link.after(target);
 }
 
 function fold(box: HTMLElement, views: HTMLElement[]): void {
