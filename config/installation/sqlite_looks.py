@@ -6,6 +6,7 @@ A look goes through the whole file. So it takes the longer, the more an installa
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -54,7 +55,7 @@ class FileLook(Generic[Result]):
         self._running: threading.Event | None = None
         self._path: Path | None = None
         self._last: FileFinding[Result] | None = None
-        self._last_at = 0.0
+        self._ended_at = -math.inf
         self._fault: Exception | None = None
 
     @property
@@ -75,9 +76,10 @@ class FileLook(Generic[Result]):
         with self._lock:
             if path != self._path:
                 self._path, self._last, self._running, self._fault = path, None, None, None
+                self._ended_at = -math.inf
             if self._running is not None:
                 return self._running
-            if self._last is not None and time.monotonic() - self._last_at < FRESH_SECONDS:
+            if time.monotonic() - self._ended_at < FRESH_SECONDS:
                 return None
             ended = self._running = threading.Event()
         thread = threading.Thread(
@@ -109,9 +111,9 @@ class FileLook(Generic[Result]):
     ) -> None:
         with self._lock:
             if path == self._path and self._running is ended:
-                self._running, self._fault = None, fault
+                self._running, self._fault, self._ended_at = None, fault, time.monotonic()
                 if seen is not None:
-                    self._last, self._last_at = seen, time.monotonic()
+                    self._last = seen
         ended.set()
 
 
