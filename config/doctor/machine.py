@@ -29,6 +29,7 @@ from workspaces.secrets import (
 from workspaces.words.formats import whole
 from workspaces.words.waiting_times import duration_in_words
 
+_NOT_BUILT: Final = "django_vite.W001"
 CLOCK_SECONDS: Final = 2.0
 """By how much two clocks may differ before people notice."""
 ROOM_BYTES: Final = 1024**3
@@ -46,8 +47,15 @@ def check_versions(part: str) -> DoctorFinding:
 def check_settings(part: str) -> DoctorFinding:
     """Look whether the settings fit together, and what they name is there."""
     found = [one for one in checks.run_checks() if one.level >= checks.WARNING]
+    if any(one.id == _NOT_BUILT for one in found):
+        return failed(
+            part,
+            "the web app is not built, so the chat has no page",
+            "Run: python3 manage.py up. It builds the web app before it serves. If it stops there, its lines say why.",
+        )
     if found:
-        return look(part, "; ".join(one.msg for one in found), found[0].hint or "See the text.")
+        texts = "; ".join(str(one.msg) for one in found)  # some checks give an exception
+        return look(part, texts, found[0].hint or "See the text.")
     config = settings.TRELLIS
     # A file that comes later is read then, so this stops no start.
     named = {

@@ -15,6 +15,7 @@ import redis
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test import Client
+from django_vite.core.asset_loader import DjangoViteAssetLoader
 from pytest_django.fixtures import Settings
 
 from audit import trigger_check
@@ -47,6 +48,19 @@ def states() -> dict[str, FindingState]:
 
 def advice(part: str) -> str:
     return next(one.advice for one in doctor.examine() if one.part == part)
+
+
+def test_a_web_app_that_is_not_built_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-393: as where setting up was broken off; the rest is looked at all the same."""
+    manifest = DjangoViteAssetLoader.instance()._apps["default"].manifest
+    monkeypatch.setattr(manifest, "manifest_path", tmp_path / "manifest.json")
+    found = {one.part: one for one in doctor.examine()}
+    assert found["settings"].state is FindingState.FAILED
+    assert found["settings"].text == "the web app is not built, so the chat has no page"
+    assert "manage.py up" in found["settings"].advice
+    assert found["database"].state is FindingState.OK
 
 
 def test_a_well_installation_has_nothing_to_do(
