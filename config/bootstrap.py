@@ -17,7 +17,7 @@ import tempfile
 import time
 import venv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -37,6 +37,9 @@ TOOL_COMMANDS = frozenset({"test", "bench", "soak", "chaos", "conformance"})
 UV = "uv==0.13.8"
 OLDEST_PYTHON = (3, 11)
 _ENDING_SECONDS = 5.0
+_LOADING_SECONDS = 300.0
+"""Of one try to load packages. npm waits for ever for the rest of a download whose connection stands still."""
+_LOADING_TRIES = 4
 
 Kind = Literal["runtime", "dev"]
 """``dev`` holds everything ``runtime`` holds and the tools of the tests, so it serves both."""
@@ -48,6 +51,10 @@ _lock: int | None = None
 
 class SetupFailed(Exception):
     """A step of the set-up failed; the text is for people."""
+
+
+class TookTooLong(SetupFailed):
+    """A tool had not ended in its time, and was ended."""
 
 
 def is_inside() -> bool:
@@ -169,10 +176,7 @@ def _make_web(kind: Kind) -> None:
     wanted = {"kind": target, "hash": _hash(manifests)}
     if held != wanted or not (WEB / "node_modules").is_dir():
         with _progress("web packages" + (" and test tools" if target == "dev" else "")):
-            _run(
-                [npm, "ci", "--loglevel=error", *([] if target == "dev" else ["--omit=dev"])],
-                cwd=WEB,
-            )
+            _load([npm, "ci", "--loglevel=error", *([] if target == "dev" else ["--omit=dev"])])
         _write_state("node_modules", wanted)
     # The style sheet is made from the classes that the templates use, so they are sources of the build as well.
     sources = [
@@ -337,8 +341,27 @@ def _index_settings() -> dict[str, str]:
     return found
 
 
-def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
-    """Run one tool quietly; what it said is shown only if it failed. If this process is told to end, it ends first."""
+def _load(command: Sequence[str]) -> None:
+    """Run npm. Where it stands still it is started again: what it has loaded stays, so each try goes on from there."""
+    for _ in range(_LOADING_TRIES - 1):
+        with suppress(TookTooLong):
+            return _run(command, cwd=WEB, seconds=_LOADING_SECONDS)
+    return _run(command, cwd=WEB, seconds=_LOADING_SECONDS)
+
+
+def _run(
+    command: Sequence[str],
+    *,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    seconds: float | None = None,
+) -> None:
+    """Run one tool quietly; what it said is shown only if it failed. If this process is told to end, it ends first.
+
+    Raises:
+        SetupFailed: it failed.
+        TookTooLong: it had not ended after so many seconds.
+    """
     with tempfile.TemporaryFile() as output:
         try:
             tool = subprocess.Popen(
@@ -357,7 +380,13 @@ def _run(command: Sequence[str], *, cwd: Path = ROOT, env: Mapping[str, str] | N
                 f"{command[0]} is missing. Delete {VENV} and start again: everything in it is made anew."
             ) from None
         try:
-            tool.wait()
+            tool.wait(seconds)
+        except subprocess.TimeoutExpired:
+            _end(tool)
+            raise TookTooLong(
+                f"{' '.join(command[:4])} … did not end in {(seconds or 0) / 60:.0f} minutes. Check the network, and start again:"
+                " what was loaded stays."
+            ) from None
         except BaseException:
             _end(tool)
             raise

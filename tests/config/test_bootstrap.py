@@ -222,6 +222,33 @@ def test_what_a_tool_started_ends_with_the_set_up(tmp_path: Path) -> None:
     )
 
 
+STANDS_STILL_ONCE = (
+    "import pathlib, sys, time\n"
+    "begun = pathlib.Path(sys.argv[1])\n"
+    "is_first = not begun.exists()\n"
+    "begun.touch()\n"
+    "if is_first or sys.argv[2] == 'always':\n"
+    "    time.sleep(3600)\n"
+)
+
+
+@pytest.mark.parametrize("how", ["once", "always"])
+def test_a_download_that_stands_still_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """REL-1585: npm waits for ever where a connection is open and nothing comes."""
+    monkeypatch.setattr(bootstrap, "_LOADING_SECONDS", 2.0)
+    monkeypatch.setattr(bootstrap, "_LOADING_TRIES", 4 if how == "once" else 2)
+    command = [sys.executable, "-c", STANDS_STILL_ONCE, str(tmp_path / "begun"), how]
+    if how == "once":
+        bootstrap._load(command)
+        return
+    with pytest.raises(
+        bootstrap.SetupFailed, match=r"did not end in \d+ minutes\. Check the network"
+    ):
+        bootstrap._load(command)
+
+
 def test_what_outlives_a_killed_set_up_keeps_the_next_one_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
