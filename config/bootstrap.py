@@ -53,7 +53,7 @@ class SetupFailed(Exception):
     """A step of the set-up failed; the text is for people."""
 
 
-class TookTooLong(SetupFailed):
+class ToolTimedOut(SetupFailed):
     """A tool had not ended in its time, and was ended."""
 
 
@@ -344,7 +344,7 @@ def _index_settings() -> dict[str, str]:
 def _load(command: Sequence[str]) -> None:
     """Run npm. Where it stands still it is started again: what it has loaded stays, so each try goes on from there."""
     for _ in range(_LOADING_TRIES - 1):
-        with suppress(TookTooLong):
+        with suppress(ToolTimedOut):
             return _run(command, cwd=WEB, seconds=_LOADING_SECONDS)
     return _run(command, cwd=WEB, seconds=_LOADING_SECONDS)
 
@@ -360,7 +360,7 @@ def _run(
 
     Raises:
         SetupFailed: it failed.
-        TookTooLong: it had not ended after so many seconds.
+        ToolTimedOut: it had not ended after so many seconds.
     """
     with tempfile.TemporaryFile() as output:
         try:
@@ -383,7 +383,7 @@ def _run(
             tool.wait(seconds)
         except subprocess.TimeoutExpired:
             _end(tool)
-            raise TookTooLong(
+            raise ToolTimedOut(
                 f"{' '.join(command[:4])} … did not end in {(seconds or 0) / 60:.0f} minutes. Check the network, and start again:"
                 " what was loaded stays."
             ) from None
