@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.db import transaction
@@ -63,6 +63,12 @@ def _override(override: ApprovalOverride, description: Text, done: Any) -> Any:
     return row_action(description, done=done, permissions=["change"])(act)
 
 
+_ABOUT_TOOL: Final = (
+    *("name", "server", "title", "description"),
+    *("badges", "state", "warnings", "results"),
+)
+
+
 @admin.register(McpTool)
 class McpToolAdmin(SwitchedAdmin):
     """Tools of the workspace's servers: which are on, which ask first, which definitions are accepted."""
@@ -71,21 +77,7 @@ class McpToolAdmin(SwitchedAdmin):
     list_filter = ("is_enabled", "approval_override")
     search_fields = ("name", "title")
     fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "name",
-                    "server",
-                    "title",
-                    "description",
-                    "badges",
-                    "state",
-                    "warnings",
-                    "results",
-                )
-            },
-        ),
+        (None, {"fields": _ABOUT_TOOL}),
         (_("Use"), {"fields": ("is_enabled", "approval_override")}),
         (
             _("Advanced"),
@@ -99,20 +91,8 @@ class McpToolAdmin(SwitchedAdmin):
         ),
     )
     readonly_fields = (
-        *(
-            "name",
-            "server",
-            "title",
-            "description",
-            "badges",
-            "state",
-            "warnings",
-            "results",
-            "renamed_from",
-            "task_support",
-            "input_schema",
-            "output_schema",
-        ),
+        *_ABOUT_TOOL,
+        *("renamed_from", "task_support", "input_schema", "output_schema"),
         *("approved_definition", "cache_seconds", "first_seen_at", "last_seen_at"),
     )
     actions = (

@@ -33,13 +33,13 @@ def finish(chat: Chat, run: CheckRun) -> CheckRun:
     while run.status == "running":
         for result in results(run):
             if result.status == "running" and result.conversation_id is not None:
-                _wait_for_turn(result.conversation_id, run)
+                wait_for_turn(result.conversation_id, run)
         advance_all(chat.tenant.workspace.pk)
         run.refresh_from_db()
     return run
 
 
-def _wait_for_turn(conversation_id: UUID, run: CheckRun) -> None:
+def wait_for_turn(conversation_id: UUID, run: CheckRun) -> None:
     watching = Watching(conversation_id)
     turns = Turn.objects.for_workspace(run.workspace_id).filter(conversation_id=conversation_id)
     is_late = CheckResult.objects.for_workspace(run.workspace_id).filter(

@@ -21,13 +21,13 @@ from mcp_servers.models import McpTool
 from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule
 from tests.chat.conftest import Chat
 from tests.chat.services.checking import (
-    _wait_for_turn,
     begin,
     check,
     finish,
     head_of,
     results,
     run_one,
+    wait_for_turn,
 )
 from tests.locks import until_somebody_waits
 from tests.paging import rows_of_all_pages
@@ -181,7 +181,7 @@ def test_two_workers_do_not_judge_the_same_answer(chat: Chat) -> None:
         assert other.result(PATIENCE) is False
     hold.set()
     assert result.conversation_id is not None
-    _wait_for_turn(result.conversation_id, run)
+    wait_for_turn(result.conversation_id, run)
 
 
 def test_an_answer_that_waited_long_for_a_worker_is_judged(chat: Chat) -> None:
@@ -201,7 +201,7 @@ def test_an_answer_that_waited_long_for_a_worker_is_judged(chat: Chat) -> None:
     assert rows.get().faults == ["The check was interrupted. Run the checks again."]
     hold.set()
     assert result.conversation_id is not None
-    _wait_for_turn(result.conversation_id, run)
+    wait_for_turn(result.conversation_id, run)
 
 
 def test_a_run_that_cannot_go_on_keeps_no_other(
