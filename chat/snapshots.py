@@ -16,7 +16,7 @@ from chat.events import Snapshot
 from chat.message_paths import beside_path, path_from, path_to
 from chat.models import Attachment, Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import most_urgent
-from chat.streaming_text import TextSoFar, live_said
+from chat.streaming_text import TextSoFar, live_text_so_far
 from chat.values import MessageRole, MessageStatus
 from chat.wire import (
     OUTLINE,
@@ -197,7 +197,9 @@ def _part(
 ) -> SnapshotPart:
     return SnapshotPart(
         messages=[
-            message_json(message, own_text=_said(message), attachments=attached.get(message.pk, ()))
+            message_json(
+                message, own_text=_text_of(message), attachments=attached.get(message.pk, ())
+            )
             for message in messages
         ],
         turns=[turn_json(turn) for turn in turns],
@@ -225,18 +227,18 @@ def read_turn(turn: Turn) -> dict[str, Any] | None:
         "type": "snapshot",
         "conversation_id": str(conversation.pk),
         "seq": conversation.event_seq,
-        "messages": [message_json(message, own_text=_said(message)) for message in messages],
+        "messages": [message_json(message, own_text=_text_of(message)) for message in messages],
         "turns": [turn_json(turn)],
         "tool_calls": [tool_call_json(call) for call in calls],
         "input_requests": [input_request_json(request) for request in asked],
     }
 
 
-def _said(message: Message) -> TextSoFar | None:
+def _text_of(message: Message) -> TextSoFar | None:
     """What is newer than the row's, where the message streams in this process."""
     if message.status != MessageStatus.STREAMING:
         return None
-    live = live_said(message.pk)
+    live = live_text_so_far(message.pk)
     is_newer = live is not None and sum(map(len, live)) > len(message.text) + len(message.reasoning)
     return live if is_newer else None
 

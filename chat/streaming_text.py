@@ -29,10 +29,10 @@ class TextSoFar(NamedTuple):
     reasoning: str
 
 
-def live_said(message_id: UUID) -> TextSoFar | None:
+def live_text_so_far(message_id: UUID) -> TextSoFar | None:
     """What a message says right now, if it streams in this process."""
     live = _live.get(message_id)
-    return live.said if live is not None else None
+    return live.so_far if live is not None else None
 
 
 def missed_deltas(conversation_id: UUID, message_id: UUID, known: TextSoFar) -> list[Delta]:
@@ -40,7 +40,7 @@ def missed_deltas(conversation_id: UUID, message_id: UUID, known: TextSoFar) -> 
     live = _live.get(message_id)
     if live is None:
         return []
-    now = live.said
+    now = live.so_far
     return [
         kind(conversation_id, message_id, utf16_length(old), new[len(old) :])
         for kind, old, new in (
@@ -92,8 +92,8 @@ class LiveText:
         self._is_ours = is_ours
         self.conversation_id = conversation_id
         self.message_id = message_id
-        self._said = _Channel(TextDelta)
-        self._thought = _Channel(ReasoningDelta)
+        self._answer = _Channel(TextDelta)
+        self._thoughts = _Channel(ReasoningDelta)
         self._last_sent = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._across_timer: asyncio.TimerHandle | None = None
@@ -104,20 +104,20 @@ class LiveText:
     @property
     def text(self) -> str:
         """All that it has said so far."""
-        return self._said.text
+        return self._answer.text
 
     @property
-    def said(self) -> TextSoFar:
+    def so_far(self) -> TextSoFar:
         """The same, with what it has thought."""
-        return TextSoFar(self._said.text, self._thought.text)
+        return TextSoFar(self._answer.text, self._thoughts.text)
 
     def append(self, piece: str) -> None:
         """Add what the model has just said."""
-        self._add(self._said, piece)
+        self._add(self._answer, piece)
 
     def append_reasoning(self, piece: str) -> None:
         """Add what the model has just thought."""
-        self._add(self._thought, piece)
+        self._add(self._thoughts, piece)
 
     def _add(self, channel: _Channel, piece: str) -> None:
         if not piece:
@@ -139,7 +139,7 @@ class LiveText:
             self._timer = None
         if not self._is_ours():
             return
-        for channel in (self._thought, self._said):
+        for channel in (self._thoughts, self._answer):
             if channel.pending:
                 piece = "".join(channel.pending)
                 channel.pending.clear()
@@ -152,8 +152,8 @@ class LiveText:
 
     def mark_saved(self, text_so_far: TextSoFar) -> None:
         """The row now holds this much; watchers elsewhere surely have what it held before."""
-        self._said.mark_saved(text_so_far.text)
-        self._thought.mark_saved(text_so_far.reasoning)
+        self._answer.mark_saved(text_so_far.text)
+        self._thoughts.mark_saved(text_so_far.reasoning)
 
     def go_across(self, *, is_followed: bool) -> None:
         """Tell other processes from now on or no longer; who has just come there hears what their row may lack."""
@@ -173,7 +173,7 @@ class LiveText:
         if not self._is_ours():
             return
         frames = []
-        for channel in (self._thought, self._said):
+        for channel in (self._thoughts, self._answer):
             piece = channel.text[len(channel.across_base) :]
             if piece:
                 delta = channel.kind(

@@ -69,7 +69,7 @@ def demanded_from(now: datetime) -> str:
     At once in a new log; in one that is older than marks, after the grace.
     """
     newest = _newest()
-    date = _said(newest, is_trusted=_is_ours)
+    date = _date_in_checkpoints(newest, is_trusted=_is_ours)
     if date is None:
         is_older = newest is not None and _is_ours(newest)
         date = moment(now + GRACE if is_older else now)
@@ -81,7 +81,7 @@ def are_demanded(now: datetime) -> bool:
     newest = _newest()
     if newest is None or not _is_ours(newest):
         return True
-    date = _said(newest, is_trusted=_is_ours)
+    date = _date_in_checkpoints(newest, is_trusted=_is_ours)
     return date is not None and datetime.fromisoformat(date) <= now
 
 
@@ -93,7 +93,7 @@ def first_demanding() -> int | None:
     newest = _newest()
     if newest is None:
         return 0
-    date = _said(newest, is_trusted=lambda _: True)
+    date = _date_in_checkpoints(newest, is_trusted=lambda _: True)
     if date is None:
         return None
     since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(date))
@@ -115,7 +115,7 @@ def _newest() -> AuditCheckpoint | None:
     return AuditCheckpoint.objects.order_by("-number").first()
 
 
-def _said(
+def _date_in_checkpoints(
     newest: AuditCheckpoint | None, *, is_trusted: Callable[[AuditCheckpoint], bool]
 ) -> str | None:
     """What the checkpoints say; a process of a version without marks may have made the newest."""

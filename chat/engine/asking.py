@@ -97,7 +97,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         completion = await _answer(lease, message, live, attempt)
         live.flush()
         sent = attempt.task
-        answer = _finished(sent, completion, attempt.answer(live.said))
+        answer = _finished(sent, completion, attempt.answer(live.so_far))
         new = [notice for notice in sent.notices if notice not in attempt.notices]
         if new:
             both = " ".join(part for part in (*new, answer.notice) if part)
@@ -109,7 +109,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         return await in_database(steps.finish_step, lease, message, answer)
     except (ProviderError, LimitReached) as error:
         live.flush()
-        left = attempt.answer(live.said)
+        left = attempt.answer(live.so_far)
         if isinstance(error, ContextTooLong):
             left = replace(left, too_long=attempt.task.fitted.estimated)
             await _learn_from(error, attempt.task)
@@ -119,7 +119,7 @@ async def ask_model(lease: Lease, step: int, opened: Message | None = None) -> t
         raise
     except asyncio.CancelledError:
         # The row keeps what was said; whoever settles the turn decides what becomes of it.
-        left = attempt.answer(live.said)
+        left = attempt.answer(live.so_far)
         await asyncio.shield(in_database(steps.leave_step, lease, message.pk, left))
         raise
     finally:
@@ -138,7 +138,7 @@ async def _answer(lease: Lease, message: Message, live: LiveText, attempt: _Atte
                 try:
                     return await _answer_of_one(lease, live, attempt)
                 except ProviderError as error:
-                    if not is_of_provider(error) or live.said != TextSoFar("", ""):
+                    if not is_of_provider(error) or live.so_far != TextSoFar("", ""):
                         raise
                     failure = error
                 if await in_database(_ask_another, lease, message, attempt, failure):
@@ -172,7 +172,7 @@ async def _answer_of_one(lease: Lease, live: LiveText, attempt: _Attempt) -> Com
     try:
         return await _stream_with_tools(lease, live, attempt)
     except (PicturesRefused, ProviderRefusedRequest):
-        if not task.pictures or live.said != TextSoFar("", ""):
+        if not task.pictures or live.so_far != TextSoFar("", ""):
             raise
     attempt.task = without_pictures(task)
     completion = await _stream_with_tools(lease, live, attempt)

@@ -59,7 +59,7 @@ class Partials:
             await self._ask_who_follows()
 
     async def _save(self) -> None:
-        current = [(one, one.live.said) for one in self._streaming]
+        current = [(one, one.live.so_far) for one in self._streaming]
         fresh = [(one, now) for one, now in current if now != one.saved]
         if not fresh:
             return

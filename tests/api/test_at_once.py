@@ -58,8 +58,8 @@ def test_what_is_left_out_stays_as_another_one_has_just_set_it(
         answers.append((answer.status_code, answer.content))
 
     rows = type(row).unscoped.filter(pk=row.pk)
-    told = beside(lambda: rows.update(name="theirs"), patch)
-    assert (told, answers[0][0]) == (None, 200), answers
+    outcomes = beside(lambda: rows.update(name="theirs"), patch)
+    assert (outcomes, answers[0][0]) == (None, 200), answers
     stored = seen_before(row)
     assert stored.name == "theirs"
     [(name, value)] = change.items()
@@ -83,8 +83,8 @@ def test_a_provider_that_is_being_removed_is_not_given_to_a_bud(tenant: Tenant) 
         answers.append((answer.status_code, answer.content.decode()))
 
     late = seen_before(provider)
-    told = beside(lambda: remove_provider(provider=late, actor=tenant.actor()), choose)
-    assert told is None
+    outcomes = beside(lambda: remove_provider(provider=late, actor=tenant.actor()), choose)
+    assert outcomes is None
     [(status, text)] = answers
     assert status in {409, 422}, text
     assert seen_before(bud).provider_id is None

@@ -71,8 +71,8 @@ def document(db: None) -> dict[str, Any]:
 
 def test_each_shape_has_a_name_of_its_own(document: dict[str, Any]) -> None:
     """SEC-76: of two shapes with one name, the description has only the first."""
-    told = list(GENERATOR_STATS._warn_cache)
-    assert not [one for one in told if "identical names" in one]
+    warnings = list(GENERATOR_STATS._warn_cache)
+    assert not [one for one in warnings if "identical names" in one]
     # The generator does not warn of a shape that a view marks as answered alone.
     twice = {name: homes for name, homes in _homes_of_shapes().items() if len(homes) > 1}
     assert not twice

@@ -69,7 +69,12 @@ def test_everything_in_the_admin_has_a_twin_or_a_reason(world: World, superuser:
 
 def test_each_twin_is_described() -> None:
     """REL-1105: an operation that the tables name is there."""
-    named = {one for table in TABLES for told in table.values() for one in operations_in(told)}
+    named = {
+        one
+        for table in TABLES
+        for operations in table.values()
+        for one in operations_in(operations)
+    }
     assert not named - described()
 
 

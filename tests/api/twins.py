@@ -12,15 +12,15 @@ from typing import Final
 Operations = str | tuple[str, ...] | Mapping[str, str]
 
 
-def operations_in(told: Operations) -> Iterator[str]:
+def operations_in(operations: Operations) -> Iterator[str]:
     """Each operation of an entry below: a method, and an address under ``/api/``."""
-    match told:
+    match operations:
         case str():
-            yield told
+            yield operations
         case tuple():
-            yield from told
+            yield from operations
         case _:
-            yield from told.values()
+            yield from operations.values()
 
 
 _PROVIDER = "PATCH platform/providers/{id}/"

@@ -66,11 +66,11 @@ def test_a_stream_is_not_brought_back_by_a_change_that_waited(tenant: Tenant) ->
     """REL-1548: it waits for whoever deletes the stream, and finds nothing then."""
     stream, owner = a_stream(tenant), tenant.actor("owner")
     late = seen_before(stream)
-    told = beside(
+    outcomes = beside(
         lambda: delete_stream(stream=stream, actor=owner),
         lambda: pause_stream(stream=late, actor=owner, is_paused=False),
     )
-    assert isinstance(told, NotFound)
+    assert isinstance(outcomes, NotFound)
     assert not AuditStream.objects.for_workspace(tenant.workspace).exists()
 
 

@@ -85,16 +85,16 @@ class Forks:
 
     def go_on(self, stories: Sequence[Story]) -> dict[str, dict[str, Any]]:
         """Have a process go on with what others have left, until it all has ended; what became of each story."""
-        told = self.live("talk", stories)
-        assert told["code"] == 0
-        return dict(told["stories"])
+        ends = self.live("talk", stories)
+        assert ends["code"] == 0
+        return dict(ends["stories"])
 
     def violations(self, stories: Sequence[Story]) -> dict[str, list[str]]:
         """What the history checker has to say, by conversation; nothing of those where all is well."""
         effects = [(effect.tool, dict(effect.arguments)) for effect in self.tools.effects]
-        told = self.live("check", stories, effects=effects)
-        assert told["code"] == 0
-        return {name: found for name, found in told["stories"].items() if found}
+        answer = self.live("check", stories, effects=effects)
+        assert answer["code"] == 0
+        return {name: found for name, found in answer["stories"].items() if found}
 
     def ask(self, **order: Any) -> dict[str, Any]:
         """Give an order, and wait for the answer."""
@@ -133,8 +133,8 @@ class Story:
 
     def live(self, job: str = "talk", **order: Any) -> dict[str, Any]:
         """One process's part in it: its exit code, and what became of the story."""
-        told = self.forks.live(job, [self], **order)
-        return {"code": told["code"], **told.get("stories", {}).get(self.conversation, {})}
+        answer = self.forks.live(job, [self], **order)
+        return {"code": answer["code"], **answer.get("stories", {}).get(self.conversation, {})}
 
     def done(self, tool: str) -> int:
         """How often a tool took effect."""

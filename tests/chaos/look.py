@@ -25,12 +25,12 @@ def main() -> None:
     from tests.chaos.history_reader import read_history
     from workspaces.actors import Actor, Source
 
-    told = json.load(sys.stdin)
+    order = json.load(sys.stdin)
     history = read_history()
     found = find_violations(
         history,
-        accepted=[(UUID(conversation), client_id) for conversation, client_id in told["accepted"]],
-        effects=[Effect(tool, arguments) for tool, arguments in told["effects"]],
+        accepted=[(UUID(conversation), client_id) for conversation, client_id in order["accepted"]],
+        effects=[Effect(tool, arguments) for tool, arguments in order["effects"]],
     )
     seal_all()
     actor = Actor.system(label="chaos", source=Source.COMMAND, workspace_id=None)

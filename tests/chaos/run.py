@@ -401,10 +401,10 @@ def _left_transactions(made: Installation) -> int:
 def judge(made: Installation, account: Account) -> int:
     """Print what came of it; the exit code."""
     effects = [(effect.tool, dict(effect.arguments)) for effect in made.tools.effects]
-    told = made.run(
+    output = made.run(
         "tests.chaos.look", text=json.dumps({"accepted": account.accepted, "effects": effects})
     )
-    rules: Counter[str] = Counter(rule for rule, _, _ in told["violations"])
+    rules: Counter[str] = Counter(rule for rule, _, _ in output["violations"])
     lost = rules.pop("message.lost", 0) + rules.pop("message.twice", 0)
     doubled = rules.pop("effect.doubled", 0)
     stuck = len(account.stuck) + rules.pop("turn.stuck", 0) + rules.pop("turn.unheld", 0)
@@ -412,8 +412,8 @@ def judge(made: Installation, account: Account) -> int:
     log += rules.pop("effect.unrequested", 0)
     idle = _left_transactions(made)
     print(f"faults              {dict(account.faults)}")
-    print(f"turns               {told['turns']}")
-    print(f"tool calls          {told['calls']}, {len(effects)} effects")
+    print(f"turns               {output['turns']}")
+    print(f"tool calls          {output['calls']}, {len(effects)} effects")
     if account.seconds:
         ordered = sorted(account.seconds)
         print(
@@ -426,7 +426,7 @@ def judge(made: Installation, account: Account) -> int:
     print(f"other violations    {sum(rules.values())}")
     print(f"odd answers         {dict(account.odd_statuses)}")
     print(f"left transactions   {idle}")
-    for rule, subject, text in told["violations"]:
+    for rule, subject, text in output["violations"]:
         print(f"  {rule}  {subject}  {text}")
     bad = lost + doubled + stuck + log + sum(rules.values()) + account.odd_statuses.total() + idle
     print("All is right." if not bad else "FAILED")

@@ -21,11 +21,11 @@ def main() -> None:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    told = seed(*sys.argv[1:3])
+    world = seed(*sys.argv[1:3])
     from mcp_servers.client.connections import runtime
 
     runtime.shutdown(2.0)
-    print(json.dumps(told))
+    print(json.dumps(world))
 
 
 def seed(model_url: str, server_url: str) -> dict[str, Any]:

@@ -74,9 +74,9 @@ def test_a_process_dies_anywhere(forks: Forks) -> None:
     died = {place: die(forks, place) for place in At}
     went_on = forks.go_on(list(died.values()))
     for place, story in died.items():
-        told = went_on[story.conversation]
-        assert set(told["statuses"]) == {"completed"}, place
-        assert told["calls"] == ["succeeded"] * len(story.plan.steps), (place, told["refusals"])
+        end = went_on[story.conversation]
+        assert set(end["statuses"]) == {"completed"}, place
+        assert end["calls"] == ["succeeded"] * len(story.plan.steps), (place, end["refusals"])
         assert story.done(DESTROY) == sum(step == (DESTROY,) for step in story.plan.steps), place
     assert forks.violations(list(died.values())) == {}
 
@@ -89,13 +89,13 @@ def test_a_process_dies_during_a_destructive_call(forks: Forks) -> None:
             assert story.live(failpoints=armed(place, "kill", LAST))["code"] == -9, place
     went_on = forks.go_on(list(died.values()))
     for place, story in died.items():
-        told = went_on[story.conversation]
-        assert told["statuses"] == ["completed"], place
+        end = went_on[story.conversation]
+        assert end["statuses"] == ["completed"], place
         # Before *requested* nothing can have been sent, and the approval that was given is still good.
         # After *finished* the log knows how it ended, and nobody is asked.
         was_asked = place not in (At.GATE_BEFORE_REQUESTED, At.GATE_AFTER_FINISHED)
         last = "given_up" if was_asked else "succeeded"
-        assert told["calls"] == ["succeeded", "succeeded", last], place
+        assert end["calls"] == ["succeeded", "succeeded", last], place
         assert story.done(DESTROY) == (1 if place in SENT or not was_asked else 0), place
     assert forks.violations(list(died.values())) == {}
 
@@ -116,9 +116,9 @@ def test_a_process_stops_for_longer_than_its_lease(forks: Forks) -> None:
     for child in held_up:
         forks.wake(child)
     woken = [forks.end(child) for child in held_up]
-    for story, told in zip(stories, woken, strict=True):
-        assert told["code"] == 0
-        assert told["stories"][story.conversation] == went_on[story.conversation]
+    for story, end in zip(stories, woken, strict=True):
+        assert end["code"] == 0
+        assert end["stories"][story.conversation] == went_on[story.conversation]
         assert went_on[story.conversation]["statuses"] == ["completed"]
     assert [(story.done(MERGE), story.done(DESTROY)) for story in stories] == before
     assert all(destroyed <= 1 for _, destroyed in before)
@@ -131,9 +131,9 @@ def test_something_unforeseen_fails_during_a_destructive_call(forks: Forks) -> N
     stories = []
     for place, hit in places.items():
         stories.append(forks.story(steps=STEPS))
-        told = stories[-1].live(failpoints=f"{place}=raise@{hit}")
-        assert told["code"] == 0
-        assert told["statuses"][0] in ("completed", "failed"), place
+        outcome = stories[-1].live(failpoints=f"{place}=raise@{hit}")
+        assert outcome["code"] == 0
+        assert outcome["statuses"][0] in ("completed", "failed"), place
         assert stories[-1].done(DESTROY) <= 1
     assert forks.violations(stories) == {}
 
@@ -146,8 +146,8 @@ def test_clocks_that_are_wrong_take_nobodys_turn(forks: Forks) -> None:
         stories.append(forks.story(steps=STEPS, pause=0.6))
         failpoints = armed(At.CALL_AFTER_COMMIT, "kill", LAST)
         assert stories[-1].live(failpoints=failpoints, clock=seconds)["code"] == -9
-        told = stories[-1].live(clock=-seconds)
-        assert told["statuses"] == ["completed"]
-        assert told["calls"] == ["succeeded"] * 3
+        outcome = stories[-1].live(clock=-seconds)
+        assert outcome["statuses"] == ["completed"]
+        assert outcome["calls"] == ["succeeded"] * 3
         assert stories[-1].done(DESTROY) == 1
     assert forks.violations(stories) == {}

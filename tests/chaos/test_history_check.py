@@ -45,7 +45,7 @@ def message(pk: UUID, parent: UUID | None, place: int, **fields: Any) -> Message
 
 
 @dataclass(frozen=True)
-class Told:
+class CheckerInput:
     """All that the checker is given."""
 
     history: History
@@ -56,22 +56,22 @@ class Told:
         found = find_violations(self.history, accepted=self.accepted, effects=self.effects)
         return {one.rule for one in found}
 
-    def of_history(self, **fields: Any) -> Told:
+    def of_history(self, **fields: Any) -> CheckerInput:
         return replace(self, history=replace(self.history, **fields))
 
-    def call(self, **fields: Any) -> Told:
+    def call(self, **fields: Any) -> CheckerInput:
         return self.of_history(calls=[replace(self.history.calls[0], **fields)])
 
-    def turn(self, **fields: Any) -> Told:
+    def turn(self, **fields: Any) -> CheckerInput:
         return self.of_history(turns=[replace(self.history.turns[0], **fields)])
 
-    def message(self, number: int, **fields: Any) -> Told:
+    def message(self, number: int, **fields: Any) -> CheckerInput:
         rows = list(self.history.messages)
         rows[number] = replace(rows[number], **fields)
         return self.of_history(messages=rows)
 
 
-SOUND = Told(
+SOUND = CheckerInput(
     History(
         messages=[
             message(ASKED, None, 1, role="user", client_id="one", step=0),
@@ -108,7 +108,7 @@ SOUND = Told(
     effects=(Effect("destroy", {"what": "x"}),),
 )
 
-BROKEN: Mapping[str, Callable[[], Told]] = {
+BROKEN: Mapping[str, Callable[[], CheckerInput]] = {
     "message.lost": lambda: replace(SOUND, accepted=((CONVERSATION, "another"),)),
     "message.twice": lambda: SOUND.message(2, client_id="one"),
     "message.streaming": lambda: SOUND.message(2, status="streaming"),

@@ -98,7 +98,7 @@ def test_no_planted_secret_is_written_anywhere(
 ) -> None:
     """SEC-93, SEC-94, SEC-95, SEC-96: success and failure, then every table, log line, export, page: 0 found."""
     plant = Planted()
-    told: list[tuple[str, str]] = []
+    seen: list[tuple[str, str]] = []
     workspace, slug = tenant.workspace, tenant.workspace.slug
 
     # Where secrets are kept.
@@ -189,10 +189,10 @@ def test_no_planted_secret_is_written_anywhere(
         half = len(key) // 2
         pieces = [chunk({"content": part}) for part in ("Your key: ", key[:half], key[half:], ".")]
         model.give(Answer([*pieces, chunk({}, "stop"), usage(), DONE]))
-        told.append(("turn", chat.ask().status))
+        seen.append(("turn", chat.ask().status))
         model.fail(401, json.dumps({"error": {"message": f"Incorrect API key: {key}"}}).encode())
-        told.append(("failed turn", chat.ask("again").error_message))
-        told.append(("snapshot", json.dumps(chat.snapshot(), default=str)))
+        seen.append(("failed turn", chat.ask("again").error_message))
+        seen.append(("snapshot", json.dumps(chat.snapshot(), default=str)))
     finally:
         chat.watching.close()
 
@@ -204,15 +204,15 @@ def test_no_planted_secret_is_written_anywhere(
         ("nobody@example.org", plant("password of nobody")),
     ):
         answer = client.post(login, {"login": login_name, "password": password})
-        told.append(("failed sign-in", answer.content.decode()))
+        seen.append(("failed sign-in", answer.content.decode()))
     client.post(login, {"login": tenant.member.email, "password": PASSWORD})
     token = token_of(tenant, "servers:read")
     plant.by_place["personal token"] = token
     for path in ("/api/servers/", "/api/nothing/", f"/api/servers/{slug}/"):
         answer = Client(raise_request_exception=False).get(path, headers=bearer(token))
-        told.append((path, answer.content.decode()))
+        seen.append((path, answer.content.decode()))
     answer = Client().get("/api/servers/", headers=bearer(plant("bad token")))
-    told.append(("a bad token", answer.content.decode()))
+    seen.append(("a bad token", answer.content.decode()))
     admin = tenant.client("admin")
     admin.raise_request_exception = False
     for body in (
@@ -225,14 +225,14 @@ def test_no_planted_secret_is_written_anywhere(
             content_type="application/json",
             headers={"X-Workspace": slug},
         )
-        told.append(("refused server", answer.content.decode()))
+        seen.append(("refused server", answer.content.decode()))
     echo = tool_of(row, "echo")
     given = {"text": "x", "password": plant("argument of a try")}
     url = reverse("mcp_servers:tool_try", args=[slug, row.pk, echo.pk])
-    told.append(("try", admin.post(url, {"arguments": json.dumps(given)}).content.decode()))
+    seen.append(("try", admin.post(url, {"arguments": json.dumps(given)}).content.decode()))
     for page in ("server", "settings", "trace"):
         answer = admin.get(reverse(f"mcp_servers:{page}", args=[slug, row.pk]))
-        told += [(page, answer.content.decode())]
+        seen += [(page, answer.content.decode())]
 
     # And everything that is left of it.
     assert len(plant.by_place) >= 25
@@ -245,18 +245,18 @@ def test_no_planted_secret_is_written_anywhere(
         if extension == "xlsx":
             with zipfile.ZipFile(io.BytesIO(raw)) as book:
                 raw = b"".join(book.read(name) for name in book.namelist())
-        told.append((f"export {extension}", raw.decode("utf-8", "replace")))
+        seen.append((f"export {extension}", raw.decode("utf-8", "replace")))
     proof = auditor.get(reverse("audit:proof-export", args=[slug]))
-    told.append(("proof", b"".join(proof.streaming_content).decode()))  # type: ignore[attr-defined]
-    told.append(
+    seen.append(("proof", b"".join(proof.streaming_content).decode()))  # type: ignore[attr-defined]
+    seen.append(
         ("admin history", " ".join(LogEntry.objects.values_list("change_message", flat=True)))
     )
-    told.append(("logs", written.getvalue()))
-    told += dump()
+    seen.append(("logs", written.getvalue()))
+    seen += dump()
     if settings.TRELLIS.redis_url:
-        told += _redis(settings.TRELLIS.redis_url)
-    assert re.search(r"tool_call\.finished", " ".join(text for _, text in told))
-    hits = sorted({(where, place) for where, text in told for place in plant.found(text, where)})
+        seen += _redis(settings.TRELLIS.redis_url)
+    assert re.search(r"tool_call\.finished", " ".join(text for _, text in seen))
+    hits = sorted({(where, place) for where, text in seen for place in plant.found(text, where)})
     assert hits == [], "\n".join(f"{where}: {place}" for where, place in hits)
 
 

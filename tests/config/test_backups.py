@@ -50,8 +50,8 @@ def client_programs(monkeypatch: pytest.MonkeyPatch) -> None:
         major = int(cursor.fetchone()[0]) // 10_000
     found = sorted(Path(spec.origin).parent.glob("*/bin/pg_dump"))
     for program in found:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        if f" {major}." in said.stdout:
+        process = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        if f" {major}." in process.stdout:
             monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 
 
@@ -202,7 +202,7 @@ def test_a_bad_file_is_told_and_changes_nothing(
     """REL-391: each fault in plain words, before anything is touched."""
     with tarfile.open(backup) as tar:
         whole = {info.name: _content(tar, info) for info in tar}
-    for spoil, told in FAULTS:
+    for spoil, message in FAULTS:
         members = dict(whole)
         spoil(members)
         bad = tmp_path / "bad.tar.gz"
@@ -211,7 +211,7 @@ def test_a_bad_file_is_told_and_changes_nothing(
                 info = tarfile.TarInfo(name)
                 info.size = len(body)
                 tar.addfile(info, io.BytesIO(body))
-        with pytest.raises(BackupError, match=told):
+        with pytest.raises(BackupError, match=message):
             restore_backup(bad, replaces=True)
         assert not list(settings.TRELLIS.data_dir.glob(".restore-*"))
         assert not [

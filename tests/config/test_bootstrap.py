@@ -313,7 +313,7 @@ def test_an_environment_that_was_cut_off_is_made_anew(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (
             PermissionError(errno.EACCES, "Permission denied", "/srv/x"),
@@ -323,7 +323,7 @@ def test_an_environment_that_was_cut_off_is_made_anew(
     ],
 )
 def test_a_folder_that_cannot_be_written_is_one_clear_line(
-    ran: list[str], monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
+    ran: list[str], monkeypatch: pytest.MonkeyPatch, error: OSError, message: str
 ) -> None:
     """REL-1586: another user than before, or a full disk."""
 
@@ -331,5 +331,5 @@ def test_a_folder_that_cannot_be_written_is_one_clear_line(
         raise error
 
     monkeypatch.setattr(venv, "create", refuse)
-    with pytest.raises(bootstrap.SetupFailed, match=told):
+    with pytest.raises(bootstrap.SetupFailed, match=message):
         bootstrap.prepare("runtime", with_web=False)

@@ -135,16 +135,16 @@ def test_a_wrong_clock_is_told(
     ahead: timedelta, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-2098: which of the two is ahead, and by how much; `up` says it, too."""
-    told = f"this machine's clock is {words} the database's"
+    line = f"this machine's clock is {words} the database's"
     errors = io.StringIO()
     command = Command(stdout=io.StringIO(), stderr=errors)
     with patch("config.management.commands.up.call_command"):
         command._prepare("127.0.0.1", has_demo=False)
         assert errors.getvalue() == ""
         monkeypatch.setattr(machine, "database_now", lambda: database_now() - ahead)
-        assert doctor.examine_part("clocks").text == told
+        assert doctor.examine_part("clocks").text == line
         command._prepare("127.0.0.1", has_demo=False)
-    assert f"Warning: {told}. Synchronise both" in errors.getvalue()
+    assert f"Warning: {line}. Synchronise both" in errors.getvalue()
 
 
 def test_a_restored_database_is_told(tenant: Tenant) -> None:
@@ -176,13 +176,13 @@ def test_devices_that_cannot_be_notified_are_told(tenant: Tenant) -> None:
 
 def test_one_thing_is_told_as_one(tenant: Tenant) -> None:
     """REL-957: "1 audit stream cannot deliver", and two of them as several."""
-    for number, told in ((1, "1 audit stream cannot"), (2, "2 audit streams cannot")):
+    for number, line in ((1, "1 audit stream cannot"), (2, "2 audit streams cannot")):
         stream = AuditStream.objects.create(
             workspace=tenant.workspace, name=f"sink {number}", target="https://sink.example.org/"
         )
         StreamState.objects.create(stream=stream, failures=1)
         found = {one.part: one for one in doctor.examine()}
-        assert found["queues"].text.startswith(told)
+        assert found["queues"].text.startswith(line)
     since = database_now() - timedelta(hours=5)
     StreamState.objects.filter(stream=stream).update(failing_since=since)
     found = {one.part: one for one in doctor.examine()}
@@ -369,10 +369,10 @@ def test_a_database_that_is_away_is_told_once(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-1591: what needs it is not asked, since each question would wait for it anew."""
-    said = "connection refused" if connection.vendor == "postgresql" else "file is not a database"
+    reason = "connection refused" if connection.vendor == "postgresql" else "file is not a database"
 
     def fail(part: str) -> doctor.DoctorFinding:
-        raise OperationalError(said)
+        raise OperationalError(reason)
 
     monkeypatch.setitem(doctor._CHECKS, "database", fail)
     found = {one.part: one for one in doctor.examine()}
@@ -382,7 +382,7 @@ def test_a_database_that_is_away_is_told_once(
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("error", "line"),
     [
         ("couldn't get a connection after 10.00 sec", "does not answer"),
         ('FATAL:  database "x" does not exist', "database's name"),
@@ -397,21 +397,21 @@ def test_a_database_that_is_away_is_told_once(
     ],
 )
 def test_a_refusal_of_the_database_is_a_line_for_people(
-    monkeypatch: pytest.MonkeyPatch, said: str, told: str | None
+    monkeypatch: pytest.MonkeyPatch, error: str, line: str | None
 ) -> None:
     """REL-1591: commands say the same as the doctor, and what is our own fault keeps its traceback."""
-    is_of_sqlite = told is not None and any(
-        word in told for word in ("takes", "room", "locked", "lacks", "damaged")
+    is_of_sqlite = line is not None and any(
+        word in line for word in ("takes", "room", "locked", "lacks", "damaged")
     )
     monkeypatch.setattr(
         "config.installation.database_faults.connection.vendor",
         "sqlite" if is_of_sqlite else "postgresql",
     )
-    fault = find_fault(OperationalError(said))
+    fault = find_fault(OperationalError(error))
     refused = AuditUnavailable()
-    refused.__cause__ = OperationalError(said)
+    refused.__cause__ = OperationalError(error)
     assert find_fault(refused) == fault
-    assert (told in fault.text) if told and fault else (told is None and fault is None)
+    assert (line in fault.text) if line and fault else (line is None and fault is None)
 
 
 def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path) -> None:
@@ -446,10 +446,10 @@ def test_backups_that_are_made_elsewhere_are_not_missed(tenant: Tenant, settings
         assert "not seen here" in found.text
         assert "TRELLIS_BACKUPS_ELSEWHERE=1" in found.advice
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"backups_elsewhere": True})
-    for told in ("by manage.py backup: none yet", "the last one was made on"):
+    for words in ("by manage.py backup: none yet", "the last one was made on"):
         found = doctor.examine_part("backups")
         assert (found.state, found.advice) == (FindingState.OK, "")
-        assert told in found.text
+        assert words in found.text
         note_backup(now - timedelta(days=8))
 
 

@@ -170,7 +170,7 @@ def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("REDIS_URL", "redis://:se/cret@host:6379/0", "write / as %2F"),
         ("REDIS_URL", "redis://host:door/0", "has a port"),
@@ -184,13 +184,13 @@ def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
     ],
 )
 def test_a_wrong_value_is_told_at_the_start_and_not_later(
-    tmp_path: Path, name: str, value: str, told: str
+    tmp_path: Path, name: str, value: str, message: str
 ) -> None:
     """REL-1589: one line names the variable; what may hold a password is not repeated."""
     done = start(tmp_path, **{name: value})
     assert done.returncode == 2
     assert f"{name}: " in done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert "cret" not in done.stderr
 
 

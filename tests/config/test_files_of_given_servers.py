@@ -157,9 +157,9 @@ def test_what_a_file_cannot_do_to_a_providers_server_is_told(tenant: Tenant) -> 
     server = hosted(tenant)
     rules = ActionRule.objects.for_workspace(tenant.workspace).filter(server=server)
     twice = [{"action": "send", "effect": "deny"}, {"action": "Send", "effect": "confirm"}]
-    for said in ({"is_on": False}, {"actions": twice}):
+    for fields in ({"is_on": False}, {"actions": twice}):
         with pytest.raises(InvalidInput) as refused:
-            apply_file(place_of(tenant), {"given_servers": [{"name": "Gmail", **said}]})
+            apply_file(place_of(tenant), {"given_servers": [{"name": "Gmail", **fields}]})
         assert all(name.startswith("given_servers.Gmail") for name in refused.value.fields)
     assert not rules.exists()
 

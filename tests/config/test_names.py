@@ -13,7 +13,7 @@ from tests.config.sources import APPS
 CLASS: Final = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
 #: Names that Django looks for, and a serializer whose name programs know beside a command of the socket.
 GIVEN: Final = {"Command", "DatabaseWrapper", "Migration", "AnswerInput"}
-#: Of values: neither says what the value is, and each could be any.
+#: Neither says what a value is or a function gives: each could be any.
 EMPTY: Final = {"told", "said"}
 
 
@@ -31,15 +31,20 @@ def test_each_class_has_a_name_of_its_own() -> None:
     assert len(homes) > 1_000
 
 
-def test_no_value_has_a_name_that_says_nothing() -> None:
-    """Ours: a text is a `text`, an answer an `answer`, and a mistake a `fault`."""
+def test_nothing_has_a_name_that_says_nothing() -> None:
+    """Ours: a text is a `text`, an answer an `answer`, and a mistake a `fault`. Tests name things like the product."""
     found = []
-    for app in APPS:
-        for path in sorted((ROOT / app).rglob("*.py")):
+    for folder in (*APPS, "tests", "bench"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
             nodes = ast.walk(ast.parse(text)) if any(name in text for name in EMPTY) else ()
             for node in nodes:
                 match node:
-                    case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) if name in EMPTY:
+                    case (
+                        ast.Name(id=name, ctx=ast.Store())
+                        | ast.arg(arg=name)
+                        | ast.FunctionDef(name=name)
+                        | ast.AsyncFunctionDef(name=name)
+                    ) if name.strip("_") in EMPTY:
                         found.append(f"{path.relative_to(ROOT)}:{node.lineno} {name}")
     assert found == []

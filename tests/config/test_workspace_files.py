@@ -140,11 +140,11 @@ def test_a_dry_run_tells_what_would_change_and_changes_nothing(tenant: Tenant) -
     document["buds"][0]["name"] = "Watch"
     document["servers"].append({"name": "far", "url": "https://far.example.org/mcp"})
     before, entries = write_workspace(place), AuditEntry.objects.for_workspace(place.pk).count()
-    told = apply_file(place, document, is_dry_run=True).diff
-    assert "+  approves_new_tools: true" in told
-    assert "-- name: Clock" in told
-    assert "+- name: Watch" in told
-    assert "+  url: https://far.example.org/mcp" in told
+    diff = apply_file(place, document, is_dry_run=True).diff
+    assert "+  approves_new_tools: true" in diff
+    assert "-- name: Clock" in diff
+    assert "+- name: Watch" in diff
+    assert "+  url: https://far.example.org/mcp" in diff
     assert write_workspace(place) == before
     assert AuditEntry.objects.for_workspace(place.pk).count() == entries
 
@@ -155,9 +155,9 @@ def test_a_dry_run_takes_what_a_new_servers_tools_are_named_for(
     """REL-461: into an empty workspace, where no server has told its tools yet; the notes say so."""
     written = read_yaml(write_workspace(furnished(two_workspaces.a)))
     empty = place_of(two_workspaces.b)
-    told = apply_file(empty, written, is_dry_run=True)
-    assert "+- name: Clock" in told.diff
-    assert any("“time” has not told its tools yet, so what buds" in note for note in told.notes)
+    outcome = apply_file(empty, written, is_dry_run=True)
+    assert "+- name: Clock" in outcome.diff
+    assert any("“time” has not told its tools yet, so what buds" in note for note in outcome.notes)
     assert not Bud.objects.for_workspace(empty.pk).exists()
     apply_file(empty, written)
     assert Bud.objects.for_workspace(empty.pk).get().slug == "clock"
@@ -186,7 +186,7 @@ def test_a_bud_may_name_tools_of_a_server_that_waits_for_a_sign_in(tenant: Tenan
 
 
 @pytest.mark.parametrize(
-    ("document", "field", "told"),
+    ("document", "field", "message"),
     [
         ({"servers": [{"name": "x", "colour": "red"}]}, "servers.x.colour", "no such field"),
         ({"dogs": []}, "dogs", "no such field"),
@@ -222,7 +222,7 @@ def test_a_bud_may_name_tools_of_a_server_that_waits_for_a_sign_in(tenant: Tenan
     ],
 )
 def test_a_fault_is_told_at_its_field_and_nothing_is_half_applied(
-    tenant: Tenant, document: Any, field: str, told: str
+    tenant: Tenant, document: Any, field: str, message: str
 ) -> None:
     """REL-462: a new server of the same file is gone again, too."""
     place = place_of(tenant)
@@ -234,7 +234,7 @@ def test_a_fault_is_told_at_its_field_and_nothing_is_half_applied(
         apply_file(place, document)
     [(name, texts), *_] = refused.value.fields.items()
     assert name.startswith(field)
-    assert told in " ".join(texts)
+    assert message in " ".join(texts)
     assert write_workspace(place) == before
 
 
@@ -343,9 +343,9 @@ def test_yaml_takes_little_memory() -> None:
     """SEC-646: three characters of it become a kilobyte while they are read."""
 
     def refused() -> None:
-        with pytest.raises(InvalidInput) as told:
+        with pytest.raises(InvalidInput) as caught:
             read_yaml("a: [" + "[]," * 600_000 + "]")
-        assert "See line 1." in told.value.fields["file"][0]
+        assert "See line 1." in caught.value.fields["file"][0]
 
     assert memory_of(refused)[0] < 20_000_000
     assert len(read_yaml("[" + "a," * 90_000 + "]")) == 90_000
@@ -539,10 +539,10 @@ def test_a_form_without_a_file_asks_for_one(tenant: Tenant) -> None:
     """REL-921: and what has no sections is told how a file is written."""
     client = tenant.client("owner")
     where = f"/w/{tenant.workspace.slug}/file/"
-    for sent, told in (
+    for sent, message in (
         (" \n", "Choose a file, or paste its text."),
         ("not a file", "The file names no sections, such as servers: and buds:."),
     ):
         answer = client.post(where, {"text": sent})
         assert answer.status_code == 422
-        assert told in answer.content.decode()
+        assert message in answer.content.decode()

@@ -24,15 +24,15 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         task = json.loads(self.rfile.readline())
-        said, code = io.StringIO(), 0
+        output, code = io.StringIO(), 0
         try:
-            _play(task, said)
+            _play(task, output)
         except BaseException:
-            said.write(traceback.format_exc())
+            output.write(traceback.format_exc())
             code = 1
         finally:
             connections.close_all()
-        answer = {"code": code, "said": said.getvalue()}
+        answer = {"code": code, "said": output.getvalue()}
         self.wfile.write(f"{json.dumps(answer)}\n".encode())
 
 
@@ -40,11 +40,11 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
 
-def _play(task: dict[str, Any], said: io.StringIO) -> None:
+def _play(task: dict[str, Any], output: io.StringIO) -> None:
     if task["scenario"].startswith(AUTHORIZATION):
-        signing_in.play(task["url"], task["context"], said.write)
+        signing_in.play(task["url"], task["context"], output.write)
     else:
-        work = connecting.play(task["url"], task["context"], said.write)
+        work = connecting.play(task["url"], task["context"], output.write)
         runtime.run_sync(work, connecting.SECONDS + 5)
 
 

@@ -51,16 +51,16 @@ class Client:
             with urllib.request.urlopen(
                 urllib.request.Request(url, data, headers), timeout=seconds
             ) as answer:
-                raw, status, told = answer.read(), answer.status, dict(answer.headers)
+                raw, status, got = answer.read(), answer.status, dict(answer.headers)
         except urllib.error.HTTPError as error:
-            raw, status, told = error.read(), error.code, dict(error.headers)
+            raw, status, got = error.read(), error.code, dict(error.headers)
         except OSError:
             return Answer(0, None, {}, time.monotonic() - began)
         try:
             parsed = json.loads(raw)
         except ValueError:
             parsed = raw
-        return Answer(status, parsed, told, time.monotonic() - began)
+        return Answer(status, parsed, got, time.monotonic() - began)
 
     def good(self, path: str, body: Any = None, *, at: int = 0) -> Any:
         """The body of an answer that has to be good."""
@@ -78,9 +78,9 @@ class Client:
         conversation = self.conversation(at=at)
         path = f"/api/conversations/{conversation}/messages/"
         client_id = str(uuid7())
-        told = self.good(path, {"client_id": client_id, "text": plan.as_text()}, at=at)
+        accepted = self.good(path, {"client_id": client_id, "text": plan.as_text()}, at=at)
         self.sent.append((conversation, client_id))
-        return str(told["turn"]["id"])
+        return str(accepted["turn"]["id"])
 
     def turn(self, turn: str, *, at: int = 0) -> str:
         """Its state; empty while nobody answers."""

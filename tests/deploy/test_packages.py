@@ -209,7 +209,7 @@ def test_every_step_of_the_image_works_in_a_clean_folder(tmp_path: Path) -> None
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-    said = subprocess.run(
+    step_output = subprocess.run(
         [app / ".venv" / "bin" / "python", "manage.py", "check"],
         cwd=app,
         env={**outside, "TRELLIS_DATA_DIR": str(tmp_path / "data")},
@@ -218,7 +218,7 @@ def test_every_step_of_the_image_works_in_a_clean_folder(tmp_path: Path) -> None
         timeout=300,
         check=False,
     )
-    assert said.returncode == 0, said.stderr
+    assert step_output.returncode == 0, step_output.stderr
     assert (app / "staticfiles" / "web" / "manifest.json").exists()
 
 

@@ -32,9 +32,9 @@ def main() -> None:
             os._exit(0)
         os.close(write)
         with os.fdopen(read) as pipe:
-            told = pipe.read()
+            output = pipe.read()
         os.waitpid(child, 0)
-        sys.stdout.write((told or json.dumps({"code": 1, "out": "", "err": "It died."})) + "\n")
+        sys.stdout.write((output or json.dumps({"code": 1, "out": "", "err": "It died."})) + "\n")
         sys.stdout.flush()
 
 

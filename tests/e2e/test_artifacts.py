@@ -220,8 +220,8 @@ def test_an_active_file_reaches_nothing(
     else:
         start.click()
         # Found and read in one step: the document goes away soon afterwards.
-        told = frame.locator(":root[data-result]").get_attribute("data-result")
-        result = json.loads(told or "{}")
+        outcome = frame.locator(":root[data-result]").get_attribute("data-result")
+        result = json.loads(outcome or "{}")
         assert result["origin"] == "null"
         for reach in ("cookie", "storage", "session", "database", "parent", "top"):
             assert result[reach] == "SecurityError", (reach, result)
@@ -366,8 +366,8 @@ def test_a_file_dropped_on_the_panel_is_added_and_escape_closes_one_thing(member
     small = FilePayload(name="b.txt", mimeType="text/plain", buffer=b"Small")
     chooser.value.set_files([big, small])
     expect(panel.get_by_role("button", name="More about b.txt")).to_be_visible()
-    told = member.get_by_text("“big.bin” was not added. Too large. A file can have up to")
-    expect(told).to_be_visible()
+    notice = member.get_by_text("“big.bin” was not added. Too large. A file can have up to")
+    expect(notice).to_be_visible()
 
     more = panel.get_by_role("button", name="More about a.txt")
     more.click()

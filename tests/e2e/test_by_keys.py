@@ -65,9 +65,9 @@ def test_people_choose_keys_of_their_own(new_context: NewContext) -> None:
     change = page.get_by_role("button", name="Change the keys of “New chat”")
     recorder = page.locator(".shortcut-recorder")
     change.click()
-    for keys, told in (("j", "Hold Ctrl"), ("Control+k", "“Search chats” has these keys.")):
+    for keys, message in (("j", "Hold Ctrl"), ("Control+k", "“Search chats” has these keys.")):
         page.keyboard.press(keys)
-        expect(recorder).to_contain_text(told)
+        expect(recorder).to_contain_text(message)
     expect_no_faults(page)
     page.keyboard.press("Escape")
     expect(recorder).to_have_count(0)
@@ -143,8 +143,8 @@ def _hidden_stops(page: Page, most: int) -> list[str]:
     found = []
     for _ in range(most):
         page.keyboard.press("Tab")
-        if told := page.evaluate(_HIDDEN):
-            found.append(told)
+        if hidden := page.evaluate(_HIDDEN):
+            found.append(hidden)
     return found
 
 

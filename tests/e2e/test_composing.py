@@ -98,14 +98,14 @@ def test_a_passage_of_an_answer_is_quoted(page: Page, screen: Screen) -> None:
     """REL-661: what is selected goes into the next message, below what is written there, and is seen as a quote."""
     enter(page, MEMBER)
     open_chat(page, "Clock", "What time is it in Tokyo?")
-    said = page.locator("article.answer p", has_text="In Tokyo it is now").last
-    expect(said).to_be_visible()
+    sentence = page.locator("article.answer p", has_text="In Tokyo it is now").last
+    expect(sentence).to_be_visible()
     expect_idle(page)
     composer = page.get_by_role("textbox", name="Message").first
     composer.fill("Look at this.")
     button = page.get_by_role("button", name="Quote")
     expect(button).to_have_count(0)
-    said.click(click_count=3)
+    sentence.click(click_count=3)
     expect(button).to_be_in_viewport(ratio=1)
     expect_no_faults(page)
     screenshot(page, f"quote-{screen.name}")

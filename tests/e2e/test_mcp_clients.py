@@ -38,8 +38,8 @@ Workspace.objects.filter(slug="demo").update(allows_mcp_clients={is_on})
 def post(url: str, body: bytes, kind: str) -> dict[str, str]:
     request = urllib.request.Request(url, body, {"Content-Type": kind})
     with urllib.request.urlopen(request) as answer:
-        told: dict[str, str] = json.load(answer)
-        return told
+        made: dict[str, str] = json.load(answer)
+        return made
 
 
 @dataclass

@@ -20,9 +20,9 @@ def differs(page: Page, name: str) -> bool:
     try:
         check_picture(page, name)
     except AssertionError as error:
-        told = str(error)
+        message = str(error)
         assert all(
-            word in told
+            word in message
             for word in ("expected.png", "got.png", "difference.png", "TRELLIS_PICTURES")
         )
         return True

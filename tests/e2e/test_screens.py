@@ -55,7 +55,7 @@ def test_a_page_has_the_screen_and_its_faults_are_found(page: Page, screen: Scre
           document.querySelector("main").append(bar);
         }"""
     )
-    told = " ".join(last_faults(page.context))
-    assert "px too wide" in told
-    assert "button-name" in told
+    faults = " ".join(last_faults(page.context))
+    assert "px too wide" in faults
+    assert "button-name" in faults
     page.goto("/accounts/login/")

@@ -33,9 +33,9 @@ def entries(page: Page) -> list[str]:
     """What the menu of the person offers, in order."""
     page.get_by_role("button", name=re.compile("^Your account")).click()
     menu = page.locator(".menu-pop:popover-open")
-    told = menu.locator("a, button").all_inner_texts()
+    texts = menu.locator("a, button").all_inner_texts()
     page.keyboard.press("Escape")
-    return [text.strip() for text in told]
+    return [text.strip() for text in texts]
 
 
 @pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
@@ -97,9 +97,9 @@ def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
         dialog.get_by_role("button", name="Refuse…").first.click()
         dialog.get_by_role("button", name="Refuse the call").click()
         expect(cards).to_have_count(before - 1)
-    with page.expect_response("**/w/demo/waiting/") as told:
+    with page.expect_response("**/w/demo/waiting/") as response:
         page.goto("/w/demo/servers/")
-    assert told.value.text().strip() == ""
+    assert response.value.text().strip() == ""
 
 
 @pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
@@ -127,5 +127,5 @@ def test_what_waits_appears_and_goes_while_another_page_is_open(new_context: New
     for one, count in zip((page, admin), waits, strict=True):
         one.bring_to_front()
         expect(count).to_have_count(0)
-    told = sum(url.endswith("/w/demo/waiting/") for url in asked)
-    assert 2 <= told <= 12, asked
+    times_asked = sum(url.endswith("/w/demo/waiting/") for url in asked)
+    assert 2 <= times_asked <= 12, asked

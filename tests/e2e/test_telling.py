@@ -156,13 +156,13 @@ def test_the_browser_shows_what_is_pushed_to_it(
     found: list[dict[str, str]] = []
     session.on(
         "ServiceWorker.workerRegistrationUpdated",
-        lambda told: found.extend(told["registrations"]),
+        lambda event: found.extend(event["registrations"]),
     )
     session.send("ServiceWorker.enable")
     page.wait_for_function("() => true")
     registration = next(one for one in found if one["scopeURL"] == f"{trellis.url}/")
     for number in (1, 2):
-        told = {
+        event = {
             "title": f"The answer is finished {number}",
             "body": "Demo",
             "url": "/w/demo/reminders/",
@@ -173,7 +173,7 @@ def test_the_browser_shows_what_is_pushed_to_it(
             {
                 "origin": trellis.url,
                 "registrationId": registration["registrationId"],
-                "data": json.dumps(told),
+                "data": json.dumps(event),
             },
         )
         page.wait_for_function(
@@ -182,7 +182,7 @@ def test_the_browser_shows_what_is_pushed_to_it(
               const shown = await (await ready).getNotifications();
               return shown.length === 1 && shown[0].title === title && shown[0].data.url === '/w/demo/reminders/';
             }""",
-            arg=told["title"],
+            arg=event["title"],
         )
     [worker] = context.service_workers
     worker.evaluate(A_CLICK, "/w/demo/reminders/")

@@ -261,12 +261,12 @@ def test_a_program_that_does_not_start_says_why(page: Page, trellis: RunningTrel
     )
     page.get_by_role("button", name="Add program").click()
     card = page.locator("article.server", has_text="Fails").first
-    said = card.get_by_role("region", name="What the program said")
+    output = card.get_by_role("region", name="What the program said")
     for scheme, width in (("light", 1280), ("dark", 390)):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.set_viewport_size({"width": width, "height": 900})
-        expect(said).to_contain_text("GARDEN_KEY is not set")
-        assert said.evaluate("box => box.scrollTop") == 0, "its end is not in sight"
+        expect(output).to_contain_text("GARDEN_KEY is not set")
+        assert output.evaluate("box => box.scrollTop") == 0, "its end is not in sight"
         expect_no_faults(page, f"a program that does not start, {scheme}")
         screenshot(page, f"program-fails-{scheme}")
     # Its checks would tell every page of the demo again and again that a server has changed.

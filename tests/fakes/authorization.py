@@ -190,14 +190,14 @@ class Issuer:
 
     def metadata(self) -> dict[str, Any]:
         """What it says of itself."""
-        said = build_metadata(
+        document = build_metadata(
             AnyHttpUrl(self.url),
             None,
             ClientRegistrationOptions(enabled=True, valid_scopes=list(SCOPES)),
             RevocationOptions(enabled=True),
         ).model_dump(mode="json", exclude_none=True)
         methods = ["client_secret_post", "client_secret_basic", "none"]
-        said |= {
+        document |= {
             "issuer": self.url,
             "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
             "token_endpoint_auth_methods_supported": methods,
@@ -205,7 +205,7 @@ class Issuer:
             "userinfo_endpoint": self.endpoint("userinfo"),
             **self.metadata_overrides,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in document.items() if value is not None}
 
     # The application
 

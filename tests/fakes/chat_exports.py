@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def said(role: str, text: str, parent: str | None, *, at: float, **more: Any) -> dict[str, Any]:
+def node(role: str, text: str, parent: str | None, *, at: float, **more: Any) -> dict[str, Any]:
     """A place of ChatGPT's tree."""
     content = {"content_type": "text", "parts": [text]}
     message = {"author": {"role": role}, "content": content, "create_time": at, **more}
@@ -17,13 +17,13 @@ def chatgpt(key: str = "gpt-1", title: str = "Radish planning") -> dict[str, Any
     picture = [{"content_type": "image_asset_pointer"}, "See this"]
     mapping = {
         "root": {"parent": None, "message": None},
-        "system": said("system", "", "root", at=0),
-        "q1": said("user", "When do I sow radishes?", "system", at=1_700_000_000.5),
-        "a1": said("assistant", "In \x00 April\ud800.", "q1", at=1_700_000_010),
-        "q2": said("user", "When do I sow turnips?", "system", at=1_700_000_100),
-        "tool": said("assistant", "search(turnips)", "q2", at=1_700_000_105, recipient="browser"),
-        "found": said("tool", "turnip.example", "tool", at=1_700_000_106),
-        "a2": said("assistant", "In July.", "found", at=1_700_000_110),
+        "system": node("system", "", "root", at=0),
+        "q1": node("user", "When do I sow radishes?", "system", at=1_700_000_000.5),
+        "a1": node("assistant", "In \x00 April\ud800.", "q1", at=1_700_000_010),
+        "q2": node("user", "When do I sow turnips?", "system", at=1_700_000_100),
+        "tool": node("assistant", "search(turnips)", "q2", at=1_700_000_105, recipient="browser"),
+        "found": node("tool", "turnip.example", "tool", at=1_700_000_106),
+        "a2": node("assistant", "In July.", "found", at=1_700_000_110),
         "q3": {
             "parent": "a2",
             "message": {

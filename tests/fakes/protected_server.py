@@ -189,17 +189,17 @@ class ProtectedServer:
         where = "root" if path == _PRM else "path"
         if where not in self.metadata_at:
             return Response(status_code=404)
-        said = ProtectedResourceMetadata(
+        document = ProtectedResourceMetadata(
             resource=AnyHttpUrl(self.url),
             authorization_servers=[AnyHttpUrl(self.issuer.url)],
             scopes_supported=list(self.required_scopes),
         ).model_dump(mode="json", exclude_none=True)
-        said |= {
+        document |= {
             "resource": self.url,
             "authorization_servers": [self.issuer.url],
             **self.metadata_overrides,
         }
-        return JSONResponse({name: value for name, value in said.items() if value is not None})
+        return JSONResponse({name: value for name, value in document.items() if value is not None})
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Ask the issuer, in this process, what the token is worth."""

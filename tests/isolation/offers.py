@@ -139,8 +139,8 @@ def refusals() -> re.Pattern[str]:
     for app in APPS:
         for path in (ROOT / app).rglob("*.py"):
             words.update(_WORDS.findall(path.read_text()))
-    told = (re.sub(r"%\\\(\w+\\\)s", ".+?", re.escape(one)) for one in words)
-    return re.compile("|".join(told))
+    patterns = (re.sub(r"%\\\(\w+\\\)s", ".+?", re.escape(one)) for one in words)
+    return re.compile("|".join(patterns))
 
 
 class Offers:

@@ -95,11 +95,11 @@ def _make_function(cursor: Any, name: str, kind: str, telling: str) -> None:
 
     A function does: what the driver prepares is lost with each rollback.
     """
-    told = ", ".join(
+    columns = ", ".join(
         telling.format(table=table, where=where, row=row)
         for table, where, row in _wanted().values()
     )
     cursor.execute(
         f"CREATE FUNCTION pg_temp.{name}(uuid, uuid[]) RETURNS {kind}[] LANGUAGE plpgsql AS"
-        f" $made$ BEGIN RETURN ARRAY[{told}]; END $made$"
+        f" $made$ BEGIN RETURN ARRAY[{columns}]; END $made$"
     )

@@ -82,11 +82,11 @@ def test_no_route_reads_or_changes_another_workspace(
                     continue
                 for body in bodies if method not in SAFE else [None]:
                     answer = call(client, method, url, body, name)
-                    told = text_of(answer).replace(url, "")
-                    assert CANARY not in told, (role, method, url, answer.status_code)
+                    text = text_of(answer).replace(url, "")
+                    assert CANARY not in text, (role, method, url, answer.status_code)
                     assert answer.status_code < 500, (role, method, url, answer.status_code)
                     if is_other and method != "OPTIONS" and world.a.slug not in url.split("/"):
-                        assert answer.status_code in HIDDEN, (role, method, url, told[:500])
+                        assert answer.status_code in HIDDEN, (role, method, url, text[:500])
                         check_headers(answer)
                     if answer.status_code == NOT_TAKEN:
                         nothing_there.add((url, method))
@@ -122,8 +122,8 @@ def test_nobody_without_a_session_gets_anything(world: World, before: States, na
         answer = call(client, method, address(name, sample, world.b), None, name)
         assert answer.status_code < 500, (method, answer.status_code)
         check_headers(answer)
-        told = text_of(answer).replace(address(name, sample, world.b), "")
-        assert CANARY not in told.replace(world.b.slug, "") or answer.status_code == 302
+        text = text_of(answer).replace(address(name, sample, world.b), "")
+        assert CANARY not in text.replace(world.b.slug, "") or answer.status_code == 302
         if not sample.is_public and method != "OPTIONS":
             assert answer.status_code in {*HIDDEN, 302, 401}
             if answer.status_code == 302:

@@ -143,10 +143,10 @@ def test_no_command_crosses_workspaces(
     arguments = make(world.a, world.b)
     with pytest.raises(CommandError) as caught:
         call_command(name, *arguments)
-    told = f"{caught.value} {capsys.readouterr()}"
+    output = f"{caught.value} {capsys.readouterr()}"
     for argument in arguments:
-        told = told.replace(argument, "")
-    assert CANARY not in told
+        output = output.replace(argument, "")
+    assert CANARY not in output
     assert caught.value.returncode == 2
     assert (state_of(world.a), state_of(world.b)) == (before.a, before.b)
 

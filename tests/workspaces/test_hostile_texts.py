@@ -134,8 +134,8 @@ def test_tokens_and_keys_are_masked_as_before() -> None:
         assert redact_text(text, workspace_id=None) == token.sub(MASK, text), text
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----"
     open_key = "-----BEGIN PRIVATE KEY-----\nMIIB"
-    told = redact_text(f"a {key} b {key}{open_key}", workspace_id=None)
-    assert told == f"a {MASK} b {MASK}{open_key}"
+    masked = redact_text(f"a {key} b {key}{open_key}", workspace_id=None)
+    assert masked == f"a {MASK} b {MASK}{open_key}"
 
 
 @pytest.mark.parametrize("unit", ["a.", "a-", "a+", "//", "http:", "a:", "a@", "1."])

@@ -73,10 +73,10 @@ def test_rotating_without_the_old_key_says_so_and_changes_nothing(
     before = sealed(row)
     for keys in ((NEW,), (replace(NEW, id=old.id),)):
         with having(*keys):
-            told, fault = rotated(*options)
-            assert f"key {old.id}" in told
-            assert "can be removed" not in told
-            assert "Run manage.py rotate_keys" not in told
+            output, fault = rotated(*options)
+            assert f"key {old.id}" in output
+            assert "can be removed" not in output
+            assert "Run manage.py rotate_keys" not in output
             assert "do not open" in fault
             assert "Put back the keys" in fault
     assert sealed(row) == before
@@ -92,8 +92,8 @@ def test_rotating_goes_on_behind_what_does_not_open(
             workspace=tenant.workspace, name="q", base_url="https://m.example.org", api_key="sk-2"
         )
     with having(NEW, second):
-        told, fault = rotated()
-        assert "1 secret encrypted anew." in told
+        output, fault = rotated()
+        assert "1 secret encrypted anew." in output
         assert old.id in fault
         assert ModelProvider.unscoped.get(pk=other.pk).api_key.reveal("test") == "sk-2"
     with having(old):

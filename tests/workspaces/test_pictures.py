@@ -132,6 +132,6 @@ def test_damaged_data_beside_a_picture_is_left_out() -> None:
 
 
 def _comment() -> PngInfo:
-    told = PngInfo()
-    told.add_text("Comment", "drawn by hand")
-    return told
+    info = PngInfo()
+    info.add_text("Comment", "drawn by hand")
+    return info

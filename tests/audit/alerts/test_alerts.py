@@ -80,8 +80,10 @@ def test_one_alert_is_open_and_told_once(tenant: Tenant, receiver: HttpReceiver)
     )
     assert actions == ["alert.raised", "alert.ended"]
     people = Notice.objects.for_workspace(tenant.workspace).filter(kind="alert.raised")
-    told = set(people.values_list("user_id", flat=True))
-    assert told == {tenant.owner.pk, tenant.admin.pk, tenant.auditor.pk}, "who may see the log"
+    recipients = set(people.values_list("user_id", flat=True))
+    assert recipients == {tenant.owner.pk, tenant.admin.pk, tenant.auditor.pk}, (
+        "who may see the log"
+    )
 
 
 def test_webhooks_of_alerts_are_signed_and_carry_one_id(
@@ -184,8 +186,12 @@ def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -
     rule.save()
     assert delivery.deliver_due() == 3
     assert [one.to for one in mail.outbox] == [["stays@example.org"]]
-    told = AlertDelivery.objects.for_workspace(tenant.workspace)
-    assert sorted(told.values_list("status", flat=True)) == ["delivered", "given_up", "given_up"]
+    deliveries = AlertDelivery.objects.for_workspace(tenant.workspace)
+    assert sorted(deliveries.values_list("status", flat=True)) == [
+        "delivered",
+        "given_up",
+        "given_up",
+    ]
 
 
 @pytest.mark.parametrize("way", ["switched_off", "deleted"])
@@ -266,11 +272,11 @@ def test_a_rule_that_changes_while_it_is_looked_at_tells_nobody_of_before(tenant
         tells_bell=False,
     )
     services.update_rule(rule=rule, actor=tenant.actor("owner"), draft=draft)
-    told = AlertDelivery.objects.for_workspace(tenant.workspace)
+    deliveries = AlertDelivery.objects.for_workspace(tenant.workspace)
     assert look(as_read) is None
-    assert not told.exists()
+    assert not deliveries.exists()
     assert look(rule) is not None
-    assert told.get().target == "after@example.org"
+    assert deliveries.get().target == "after@example.org"
 
 
 def test_old_messages_and_lines_are_forgotten(tenant: Tenant) -> None:

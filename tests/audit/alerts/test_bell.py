@@ -40,7 +40,7 @@ def test_the_bell_shows_a_persons_own_lines(two_workspaces: TwoTenants) -> None:
 
 def test_open_pages_of_a_person_are_told_of_the_bell(tenant: Tenant) -> None:
     """Ours: only that person's, when a line comes and when all are read; and not when nothing changes."""
-    with patch.object(notices, "announce") as told:
+    with patch.object(notices, "announce") as announced:
         notices.notify(
             workspace_id=tenant.workspace.pk,
             user_ids=[tenant.owner.pk],
@@ -51,7 +51,7 @@ def test_open_pages_of_a_person_are_told_of_the_bell(tenant: Tenant) -> None:
         )
         notices.mark_read(tenant.workspace, tenant.owner)
         notices.mark_read(tenant.workspace, tenant.owner)
-    nudges = [call.args[1] for call in told.call_args_list]
+    nudges = [call.args[1] for call in announced.call_args_list]
     assert [nudge.kind for nudge in nudges] == ["notice.changed"] * 2
     assert {nudge.user_id for nudge in nudges} == {str(tenant.owner.pk)}
 

@@ -106,7 +106,7 @@ def test_a_rule_of_before_looks_at_its_server_and_tool_still(tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize(
-    ("condition", "query", "told"),
+    ("condition", "query", "message"),
     [
         (CONDITION.TIMEOUT, "tol:read", "Did you mean “tool”?"),
         (CONDITION.TIMEOUT, "since:7d", "A rule has its own time window"),
@@ -122,7 +122,7 @@ def test_a_rule_of_before_looks_at_its_server_and_tool_still(tenant: Tenant) -> 
     ],
 )
 def test_what_does_not_fit_is_told_at_the_filter(
-    tenant: Tenant, condition: str, query: str, told: str
+    tenant: Tenant, condition: str, query: str, message: str
 ) -> None:
     """REL-1171: on the page, over REST, and before a preview."""
     client = tenant.client("owner")
@@ -131,13 +131,13 @@ def test_what_does_not_fit_is_told_at_the_filter(
         page = client.post(add, {**FORM, **more, "condition": condition, "query": query})
         assert page.status_code == 422
         form = page.content.decode()
-        assert told in html.unescape(form)
+        assert message in html.unescape(form)
         assert re.search(r'name="query"[^>]*aria-invalid="true"', form)
     for path in (RULES, f"{RULES}preview/"):
         answer = ask(tenant, path, {**BODY, "condition": condition, "query": query})
         assert answer.status_code == 422
         told_there = [one["detail"] for one in answer.json()["errors"] if one["attr"] == "query"]
-        assert told in " ".join(told_there)
+        assert message in " ".join(told_there)
     assert not AlertRule.objects.for_workspace(tenant.workspace).exists()
 
 
@@ -203,10 +203,10 @@ def test_an_alert_says_what_was_filtered_and_leads_to_it(tenant: Tenant) -> None
     assert raised.details["filter"] == "tool:read person:member"
     later = write(tenant, CALL, outcome=Outcome.TIMEOUT, tool="read")
     for url in (payload["data"]["url"], str(message.body).split("\n\n")[1], notice.url):
-        told = urlsplit(url)
-        given = {name: value for name, [value] in parse_qs(told.query).items()}
+        address = urlsplit(url)
+        given = {name: value for name, [value] in parse_qs(address.query).items()}
         assert given["outcome"] == "timeout"
-        page = tenant.client("owner").get(told.path, given)
+        page = tenant.client("owner").get(address.path, given)
         assert [entry.pk for entry in page.context["entries"]] == [mine.pk]
     page = tenant.client("owner").get(f"/w/{tenant.workspace.slug}/audit/alerts/")
     shown = html.unescape(page.content.decode())

@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 ID = "0192f0c0-0000-7000-8000-000000000000"
 
 
-def said(text: str) -> dict[str, str]:
+def fields_of(text: str) -> dict[str, str]:
     return {name: value for name, value in read_filter({"q": text}, now=NOW).typed.items() if value}
 
 
@@ -49,12 +49,12 @@ def said(text: str) -> dict[str, str]:
 )
 def test_what_is_typed_is_read(text: str, values: dict[str, str]) -> None:
     """REL-402."""
-    assert said(text) == values
+    assert fields_of(text) == values
     assert read_filter({"q": text}, now=NOW).errors == ()
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("tol:x", "“tol” is no filter. Did you mean “tool”?"),
         ("http://x", "put it in quotation marks"),
@@ -85,11 +85,11 @@ def test_what_is_typed_is_read(text: str, values: dict[str, str]) -> None:
         ("since:99999w", ""),
     ],
 )
-def test_a_typo_is_told_and_the_text_stays(text: str, told: str) -> None:
+def test_a_typo_is_told_and_the_text_stays(text: str, message: str) -> None:
     """REL-402: nothing is silently ignored, and nothing raises."""
     wanted = read_filter({"q": text}, now=NOW)
-    assert told in " ".join(wanted.text_errors)
-    assert bool(wanted.text) is bool(told)
+    assert message in " ".join(wanted.text_errors)
+    assert bool(wanted.text) is bool(message)
     assert set(wanted.text_errors) <= set(wanted.errors)
 
 

@@ -88,8 +88,8 @@ def test_a_stream_is_added_changed_and_deleted_and_keeps_its_secrets(
         assert ask(other, verb, f"{path}{end}").status_code == 404
     assert AuditStream.objects.for_workspace(tenant.workspace).count() == 1
     assert ask(tenant, "delete", path).status_code == 204
-    told = verbs(tenant)
-    assert (told[0], told[-1], told.count("changed")) == ("created", "deleted", 4)
+    recorded = verbs(tenant)
+    assert (recorded[0], recorded[-1], recorded.count("changed")) == ("created", "deleted", 4)
 
 
 def test_views_schedules_and_sign_offs_are_kept_over_rest(two_workspaces: TwoTenants) -> None:

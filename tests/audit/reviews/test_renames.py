@@ -80,7 +80,7 @@ def test_a_schedule_follows_a_server_and_others_stay_as_they_are(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("server:a tool:a", "server:b tool:a"),
         ('SERVER:"a" x', "SERVER:b x"),
@@ -89,6 +89,6 @@ def test_a_schedule_follows_a_server_and_others_stay_as_they_are(
         ("", ""),
     ],
 )
-def test_one_value_of_a_typed_filter_is_replaced(text: str, told: str) -> None:
+def test_one_value_of_a_typed_filter_is_replaced(text: str, message: str) -> None:
     """REL-1300."""
-    assert with_value(text, "server", "a", "b") == told
+    assert with_value(text, "server", "a", "b") == message

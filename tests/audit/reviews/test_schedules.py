@@ -267,8 +267,8 @@ def test_filters_are_told_in_words_and_people_by_name(tenant: Tenant, extension:
     row = ReportSchedule.objects.for_workspace(tenant.workspace).get()
     page = client.get(url(tenant, f"schedules/{row.pk}/")).content.decode()
     [message] = mail.outbox
-    for told in (summary, preview.text, str(message.body), page):
-        assert all(one in told for one in in_words), told
+    for body in (summary, preview.text, str(message.body), page):
+        assert all(one in body for one in in_words), body
     if extension == exports.PDF:
         _name, content, _kind = message.attachments[0]
         text = " ".join("\n".join(pages_of(content)).split())

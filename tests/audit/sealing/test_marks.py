@@ -196,8 +196,8 @@ def test_a_forged_checkpoint_takes_no_mark_off(tenant: Tenant, number: int) -> N
     seal_all()
     signed_now = make_checkpoint()
     assert signed_now is not None
-    said = datetime.fromisoformat(json.loads(signed_now.statement)["marks_from"])
-    assert said <= timezone.now()
+    marked_from = datetime.fromisoformat(json.loads(signed_now.statement)["marks_from"])
+    assert marked_from <= timezone.now()
 
 
 def test_rows_that_cannot_be_read_do_not_stop_the_seal(tenant: Tenant) -> None:

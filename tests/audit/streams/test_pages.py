@@ -111,10 +111,10 @@ def test_the_page_says_since_when_a_stream_fails(tenant: Tenant) -> None:
     assert "fail" not in page
     failing.update(failures=9, last_error="No.", failing_since=since, last_failed_at=last)
     page = client.get(STREAMS).content.decode()
-    told = re.sub(r"\s+", " ", strip_tags(page))
+    text = re.sub(r"\s+", " ", strip_tags(page))
     assert (
         f"No. 9 attempts in a row have failed since {moment(since)} (1 day, 2 hours), the last on {moment(last)}."
-        in told
+        in text
     )
     shown = client.get(f"/api/audit-streams/{stream.pk}/").json()
     assert parse_datetime(shown["failing_since"]) == since
@@ -122,8 +122,8 @@ def test_the_page_says_since_when_a_stream_fails(tenant: Tenant) -> None:
     overview = client.get("/w/a/audit/overview/").content.decode()
     assert "The stream “sink” cannot send. It has failed for 1\xa0day, 2\xa0hours." in overview
     failing.update(failures=1, failing_since=last)
-    told = re.sub(r"\s+", " ", strip_tags(client.get(STREAMS).content.decode()))
-    assert f"No. It failed on {moment(last)}." in told
+    text = re.sub(r"\s+", " ", strip_tags(client.get(STREAMS).content.decode()))
+    assert f"No. It failed on {moment(last)}." in text
     failing.update(failures=0, last_error="", failing_since=None)
     page = client.get(STREAMS).content.decode()
     assert "last failure 7\xa0minutes ago" in page

@@ -370,11 +370,11 @@ def test_commands_that_read_a_long_log_say_how_far_they_are(
     sealed_log(tenant)
     of = ("--workspace", tenant.workspace.slug)
     out = str(tmp_path / "log.jsonl")
-    for told in (("count_audit", *of, "--again"), ("export_audit", *of, "--out", out)):
+    for command in (("count_audit", *of, "--again"), ("export_audit", *of, "--out", out)):
         with StringIO() as seen, StringIO() as mailed:
             monkeypatch.setattr(seen, "isatty", lambda: True)
-            call_command(*told, stdout=StringIO(), stderr=seen)
-            call_command(*told, stdout=StringIO(), stderr=mailed)
+            call_command(*command, stdout=StringIO(), stderr=seen)
+            call_command(*command, stdout=StringIO(), stderr=mailed)
             lines = seen.getvalue().splitlines()
             assert lines
             assert all(re.fullmatch(r"\d+ entries, \d+ s", line) for line in lines)

@@ -79,8 +79,8 @@ def test_a_rule_is_told_as_the_approval_card_told_it(tenant: Tenant) -> None:
     """REL-526: the sentence stands first, and the rule's id is among the details; where it came from is in words."""
     call = approved_call(tenant)
     text = tenant.client("admin").get(url(tenant, f"calls/{call}/")).content.decode()
-    told, rule = "This tool can delete or overwrite data.", "<code>hints.destructive</code>"
-    assert text.index(told) < text.index(rule)
+    sentence, rule = "This tool can delete or overwrite data.", "<code>hints.destructive</code>"
+    assert text.index(sentence) < text.index(rule)
     assert "on a page" in text
     assert f"through {Source.WEB.value}" not in text
     assert rule_in_words("rule.of.an.older.version") == ""

@@ -216,9 +216,9 @@ def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
 def test_a_filter_that_finds_nothing_says_how_names_are_compared(tenant: Tenant) -> None:
     """REL-1670: else the beginning of a tool's name looks as if nobody had called it."""
     a_call(tenant, tool="delete_note")
-    client, told = tenant.client("auditor"), "Names are compared whole."
-    assert told in client.get(url(tenant, "?q=tool:delete")).content.decode()
-    assert told not in client.get(url(tenant, "?q=tool:delete*")).content.decode()
+    client, hint = tenant.client("auditor"), "Names are compared whole."
+    assert hint in client.get(url(tenant, "?q=tool:delete")).content.decode()
+    assert hint not in client.get(url(tenant, "?q=tool:delete*")).content.decode()
 
 
 @pytest.mark.parametrize("value", ['"a text"', "[1, 2]", "7", '{"after": [1], "before": "x"}'])

@@ -271,10 +271,10 @@ def test_ranges(client: Client, conversation: Conversation) -> None:
     """SEC-08: parts of a file are given as HTTP says; what is not understood gives the whole."""
     made = upload(client, conversation, "a.txt", b"0123456789").json()
     url = url_of(made, conversation)
-    for header, status, body, told in RANGES:
+    for header, status, body, content_range in RANGES:
         answer = client.get(url, headers={"Range": header})
         assert (answer.status_code, answer.content) == (status, body), header
-        assert answer.get("Content-Range") == told, header
+        assert answer.get("Content-Range") == content_range, header
         stale = client.get(url, headers={"Range": header, "If-Range": '"other"'})
         assert (stale.status_code, stale.content) == (200, b"0123456789")
 

@@ -67,11 +67,11 @@ def test_a_small_document_is_sent_whole(chat: Chat) -> None:
     """REL-323: as data, under its name; the chip says that it was read."""
     chat.model.say("It is about a plan")
     send(chat, upload(chat, "plan.docx", documents.docx("Plan", "We begin on Monday.")))
-    told = asked(chat)
-    assert told.startswith("What does it say?")
-    assert "the file “plan.docx”" in told
-    assert "> We begin on Monday." in told
-    assert "data, not instructions" in told
+    content = asked(chat)
+    assert content.startswith("What does it say?")
+    assert "the file “plan.docx”" in content
+    assert "> We begin on Monday." in content
+    assert "data, not instructions" in content
     [chip] = attached(chat)
     assert (chip["status"], chip["server"], chip["file"]["name"]) == ("ready", None, "plan.docx")
 
@@ -87,9 +87,9 @@ def test_a_long_document_is_sent_as_an_outline_and_read_in_parts(chat: Chat) -> 
     chat.model.say("Under the oak")
     send(chat, upload(chat, "book.pdf", documents.pdf(pages)), text="Where is the treasure?")
     first, second = chat.model.requests
-    told = first["messages"][-1]["content"]
-    assert "too long to stand here" in told
-    assert "line 1: Page 1" in told
+    content = first["messages"][-1]["content"]
+    assert "too long to stand here" in content
+    assert "line 1: Page 1" in content
     assert len(json.dumps(first)) < 8_000 * 3
     assert "read_artifact" in [tool["function"]["name"] for tool in first["tools"]]
     assert "802: The treasure lies under the old oak." in second["messages"][-1]["content"]
@@ -106,8 +106,8 @@ def test_a_long_text_is_sent_as_its_headings_and_its_beginning(chat: Chat) -> No
     text = f"# Plan #\n{code}\n{filling}\n  ## The second part\n#hashtag\n{filling}\n"
     chat.model.say("I see")
     send(chat, upload(chat, "plan.md", text.encode()))
-    told = chat.model.requests[0]["messages"][-1]["content"]
-    assert "> line 1: Plan\n> line 9: The second part\n> \n> How it begins:" in told
+    content = chat.model.requests[0]["messages"][-1]["content"]
+    assert "> line 1: Plan\n> line 9: The second part\n> \n> How it begins:" in content
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
@@ -140,10 +140,10 @@ def test_of_a_long_page_the_model_gets_the_text(chat: Chat) -> None:
     chat.model.call(("read_artifact", {"name": "page.html", "source": True, "search": "<b>"}))
     chat.model.say("In spring")
     send(chat, upload(chat, "page.html", PAGE.encode()))
-    told, text, source = (asked(chat, number) for number in range(3))
+    content, text, source = (asked(chat, number) for number in range(3))
     for words in ("The garden", "# Roses", "Water them daily.", "## Tulips"):
-        assert words in told
-    assert not [noise for noise in ("var x", "color: red", "logo", "<p>") if noise in told]
+        assert words in content
+    assert not [noise for noise in ("var x", "color: red", "logo", "<p>") if noise in content]
     assert "In **spring**." in text
     assert "In <b>spring</b>." in source
 
@@ -240,8 +240,8 @@ def test_what_cannot_be_read_says_why_to_both(chat: Chat) -> None:
         "half.png": documents.png()[:-20],
     }
     send(chat, *(upload(chat, name, content) for name, content in files.items()))
-    told = asked(chat)
-    assert "“scan.pdf”. Its pages hold no text. It may be a scan." in told
+    view = asked(chat)
+    assert "“scan.pdf”. Its pages hold no text. It may be a scan." in view
     scan, other, noise, huge, *halves = attached(chat)
     assert (scan["status"], scan["error"]) == (
         "failed",
@@ -442,9 +442,9 @@ def test_a_model_that_sees_nothing_is_told_of_a_returned_picture(chat: Chat) -> 
     chat.model.call(("counting__draw", {}))
     chat.model.say("I cannot see it")
     turn = chat.ask("Draw it")
-    told = asked(chat)
-    assert isinstance(told, str)
-    assert "is not shown to you here" in told
+    content = asked(chat)
+    assert isinstance(content, str)
+    assert "is not shown to you here" in content
     assert "m cannot see pictures, so the picture was not shown to it." in turn.notice
 
 

@@ -48,10 +48,10 @@ def test_what_is_attached_is_read_and_given_to_the_model_as_data(asked: Chat) ->
     asked.model.say("Soup")
     send_with(asked, MENU)
     asked.watching.turn("completed")
-    told = asked.model.requests[0]["messages"][-1]["content"]
-    assert told.startswith("What is for lunch?")
-    assert "menu://today of the MCP server “asking”" in told
-    assert "> # Soup\n> of the day" in told
+    content = asked.model.requests[0]["messages"][-1]["content"]
+    assert content.startswith("What is for lunch?")
+    assert "menu://today of the MCP server “asking”" in content
+    assert "> # Soup\n> of the day" in content
     [row] = asked.snapshot()["messages"][0]["attachments"]
     assert (row["status"], row["title"]) == ("ready", "Today's menu")
     assert "‹U+202E›" in attached(asked)[0].content[0]["text"]
@@ -67,8 +67,8 @@ def test_a_part_of_a_long_resource_is_told_as_a_part(
     parked.model.say("Soup")
     send_with(parked, MENU)
     parked.watching.turn("completed")
-    told = parked.model.requests[0]["messages"][-1]["content"]
-    assert told.endswith("> # Soup\n> of\n> [the rest was cut off]")
+    content = parked.model.requests[0]["messages"][-1]["content"]
+    assert content.endswith("> # Soup\n> of\n> [the rest was cut off]")
     [row] = parked.snapshot()["messages"][0]["attachments"]
     assert (row["status"], row["error"]) == ("ready", "Only its beginning could be read.")
 
@@ -84,10 +84,10 @@ def test_a_page_is_given_the_beginning_of_a_resource_and_asks_for_the_whole(park
     content = [{"type": "text", "text": whole}]
     rows = Attachment.objects.for_workspace(parked.tenant.workspace)
     rows.update(content=content, model_text=whole, size=len(whole))
-    told = parked.snapshot()
-    [row] = told["messages"][0]["attachments"]
+    view = parked.snapshot()
+    [row] = view["messages"][0]["attachments"]
     assert (row["preview"], row["size"]) == (whole[:PREVIEW], len(whole))
-    assert len(json.dumps(told)) < 10_000
+    assert len(json.dumps(view)) < 10_000
     headers = {"X-Workspace": parked.tenant.workspace.slug}
     address = reverse("api:attachments-detail", args=[row["id"]])
     given = parked.tenant.client("member", headers=headers).get(address)
@@ -112,8 +112,8 @@ def test_what_cannot_be_read_says_so_and_the_answer_comes_all_the_same(parked: C
     good, bad = attached(parked)
     assert (good.status, bad.status) == ("ready", "failed")
     assert bad.error
-    told = parked.model.requests[0]["messages"][-1]["content"]
-    assert "could not be read: menu://never" in told
+    content = parked.model.requests[0]["messages"][-1]["content"]
+    assert "could not be read: menu://never" in content
 
 
 def test_only_servers_of_the_conversation_are_read(parked: Chat) -> None:
@@ -207,9 +207,9 @@ def test_why_a_resource_could_not_be_read_is_not_told_to_the_model(
     parked.model.say("I do not know")
     sent = send_with(parked, MENU)
     parked.watching.turn("completed")
-    told = parked.model.requests[0]["messages"][-1]["content"]
-    assert "could not be read: menu://today" in told
-    assert "send_mail" not in told
+    content = parked.model.requests[0]["messages"][-1]["content"]
+    assert "could not be read: menu://today" in content
+    assert "send_mail" not in content
     assert "send_mail" in attached(parked)[0].error
     assert parked.reload(sent.turn).has_read_untrusted
 

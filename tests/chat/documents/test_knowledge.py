@@ -149,7 +149,7 @@ def test_what_is_read_counts_as_words_from_outside(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("scan.png", documents.png(), "no text in this kind"),
         ("empty.txt", b" \n", "holds no text"),
@@ -158,10 +158,10 @@ def test_what_is_read_counts_as_words_from_outside(chat: Chat) -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_and_leaves_nothing(
-    chat: Chat, name: str, content: bytes, told: str
+    chat: Chat, name: str, content: bytes, message: str
 ) -> None:
     """REL-492: with the reason, and nothing half-made."""
-    with pytest.raises(UnreadableFile, match=told):
+    with pytest.raises(UnreadableFile, match=message):
         learn(chat, name, content)
     assert not KnowledgeFile.objects.across_workspaces().exists()
 

@@ -98,11 +98,11 @@ def test_a_question_in_other_words_finds_the_passage(chat: Chat) -> None:
     assert "Nothing was found" in found(chat)
     embed_with(chat, "embed-small")
     prepare_due()
-    told = found(chat)
-    first = told.split("\n\n")[1]
+    passages = found(chat)
+    first = passages.split("\n\n")[1]
     assert first.startswith("[rules.md, line 1] (line 1 to 1)\nThirty days of vacation.")
-    assert "words only" not in told
-    assert "[menu.txt" not in told
+    assert "words only" not in passages
+    assert "[menu.txt" not in passages
     assert "[menu.txt" not in found(chat, name="rules.md")
     texts = {one for request in chat.model.embedded for one in request["input"]}
     assert {"Soup, bread and cheese.", QUESTION} <= texts
@@ -164,8 +164,8 @@ def test_both_rankings_are_merged(knowing: Chat) -> None:
     learn(knowing, "more.md", b"On public holidays nobody works.")
     learn(knowing, "codes.txt", b"The code of the gate is xk42.")
     prepare_due()
-    told = found(knowing, "holidays")
-    assert told.index("[more.md") < told.index("[rules.md")
+    passages = found(knowing, "holidays")
+    assert passages.index("[more.md") < passages.index("[rules.md")
     assert found(knowing, "xk42").split("\n\n")[1].startswith("[codes.txt")
 
 
@@ -303,12 +303,12 @@ def test_a_provider_that_is_silent_leaves_the_words(
     knowing.model.embedding_answers.append(Answer([hold]))
     with monkeypatch.context() as patch:
         patch.setattr(meaning, "QUERY_SECONDS", 0.1)
-        told = found(knowing, "vacation")
+        passages = found(knowing, "vacation")
     hold.set()
-    assert "Thirty days of vacation." in told
-    assert told.endswith(f"[{meaning.WORDS_ONLY}]")
+    assert "Thirty days of vacation." in passages
+    assert passages.endswith(f"[{meaning.WORDS_ONLY}]")
     asked = len(knowing.model.embedded)
-    assert found(knowing, "vacation") == told
+    assert found(knowing, "vacation") == passages
     assert len(knowing.model.embedded) == asked
     meaning.recent_failures.clear()  # as time does
     knowing.model.embedding_answers.append(Answer([b"{}"], 500, {}))
@@ -373,8 +373,8 @@ def test_tokens_count_as_usage(knowing: Chat) -> None:
     assert (row.tokens, row.cost) == (4, None)
     since = database_now() - timedelta(hours=1)
     until = database_now() + timedelta(hours=1)
-    (told,) = usage(knowing.tenant.workspace.pk, since, until)
-    assert (told.model, told.turns, told.prompt_tokens) == ("embed-small", 0, 4)
+    (counted,) = usage(knowing.tenant.workspace.pk, since, until)
+    assert (counted.model, counted.turns, counted.prompt_tokens) == ("embed-small", 0, 4)
     found(knowing)
     conversation = Conversation.unscoped.get(pk=knowing.conversation.pk)
     assert conversation.prompt_tokens == 2 * 7 + 1
@@ -410,9 +410,9 @@ def test_nobody_finds_what_another_bud_or_workspace_knows(knowing: Chat) -> None
     neighbour = duplicate_bud(bud=knowing.bud, actor=knowing.tenant.actor("admin"))
     prepare_due()
     assert PassageVector.unscoped.count() == 3
-    told = found(knowing)
-    assert told.startswith("1 passage fits.")
-    assert "abroad" not in told
+    passages = found(knowing)
+    assert passages.startswith("1 passage fits.")
+    assert "abroad" not in passages
     rows = KnowledgePreparation.objects.for_workspace(tenant.workspace)
     payer = Payer(
         workspace_id=knowing.tenant.workspace.pk, actor=knowing.tenant.actor(), purpose="search"

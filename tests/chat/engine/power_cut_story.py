@@ -34,10 +34,10 @@ def main(folder: Path) -> None:
     from workspaces import restore_detection
 
     database = Path(str(settings.DATABASES["default"]["NAME"]))
-    told: dict[str, Any] = {}
+    report: dict[str, Any] = {}
 
     def cut(moment: str) -> None:
-        told[moment] = str(disk.cut_power(database, folder / f"{moment}.sqlite3"))
+        report[moment] = str(disk.cut_power(database, folder / f"{moment}.sqlite3"))
 
     class Server(CountingServer):
         def _add_tools(self) -> None:
@@ -57,7 +57,7 @@ def main(folder: Path) -> None:
     model.say("Paid.")
     sent = chat.send("pay the rent")
     cut("accepted")
-    told["message"] = sent.message.pk.hex
+    report["message"] = sent.message.pk.hex
     chat.watching.turn("waiting_for_approval")
     from chat.services.approvals import decide
     from chat.values import Decision
@@ -65,7 +65,7 @@ def main(folder: Path) -> None:
     decide(call=chat.calls()[0], decision=Decision.APPROVED, actor=chat.actor)
     chat.watching.turn("completed")
     cut("answered")
-    told["call"] = chat.calls()[0].pk.hex
+    report["call"] = chat.calls()[0].pk.hex
     restore_detection.beat()
     while seal_pending().sealed:
         pass
@@ -75,12 +75,12 @@ def main(folder: Path) -> None:
     assert made is not None
     assert outside is not None
     assert AuditCheckpoint.objects.count() == outside.number
-    told |= {
+    report |= {
         "number": outside.number,
         "epoch": json.loads(Path(settings.TRELLIS.data_dir, "epoch.json").read_text())["epoch"],
     }
     runtime.shutdown(2.0)
-    print(json.dumps(told))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from chat.services.branches import regenerate
 from chat.services.turns import continue_turn, rate_turn
 from chat.values import Rating, Wish
 from tests.chat.conftest import Chat
-from tests.chat.services.branching import ask, asked_of_the_model, said
+from tests.chat.services.branching import ask, asked_of_the_model, texts_of
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import DONE, Answer, chunk, usage
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -32,7 +32,7 @@ def test_an_answer_is_written_again_in_another_way(chat: Chat) -> None:
     question, before, wish = asked_of_the_model(chat)
     assert (question, before) == ("one", "first")
     assert "much shorter" in wish
-    assert said(chat) == ["one", "brief"]
+    assert texts_of(chat) == ["one", "brief"]
     assert regenerate(turn=turn, client_id="s", actor=chat.actor, wish=Wish.SHORTER).pk == again.pk
     with pytest.raises(Conflict):
         regenerate(turn=turn, client_id="s", actor=chat.actor, wish=Wish.LONGER)
@@ -131,8 +131,8 @@ def test_an_answer_is_rated_and_the_rating_taken_back(chat: Chat) -> None:
     turn = ask(chat, "one", "first")
     chat.watching.forget()
     rate_turn(turn=turn, rating=Rating.BAD, reason="  wrong city ", actor=chat.actor)
-    told = chat.watching.until(lambda event: event["type"] == "turn.changed")["turn"]
-    assert (told["rating"], told["rating_reason"]) == ("bad", "wrong city")
+    changed = chat.watching.until(lambda event: event["type"] == "turn.changed")["turn"]
+    assert (changed["rating"], changed["rating_reason"]) == ("bad", "wrong city")
     client = chat.tenant.client("member")
     header = {"X-Workspace": chat.tenant.workspace.slug}
 

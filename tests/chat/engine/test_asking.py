@@ -165,8 +165,8 @@ def test_broken_arguments_are_told_once_and_then_end_the_turn(chat: Chat) -> Non
     assert (turn.status, turn.error_code) == (TurnStatus.FAILED, "broken_arguments")
     assert "cannot be read, twice" in turn.error_message
     assert turn.can_retry
-    told = chat.model.requests[2]["messages"][-1]["content"]
-    assert "must fit this schema" in told
+    content = chat.model.requests[2]["messages"][-1]["content"]
+    assert "must fit this schema" in content
     assert chat.server.calls == [("echo", {"text": "first"})]
     assert [c.status for c in chat.calls()] == ["succeeded", "failed"]
     assert answers(chat)[-1].text == "Once more"
@@ -236,9 +236,9 @@ def test_each_limit_ends_a_turn_with_its_reason_and_the_work_so_far(chat: Chat) 
         chat.model.call(("counting__invented", {"text": "a"}))
     turn = chat.ask()
     assert "same call to counting__invented" in turn.error_message
-    told = chat.model.requests[-1]["messages"][-1]["content"]
-    assert "These can be called: " in told
-    assert "counting__echo" in told
+    content = chat.model.requests[-1]["messages"][-1]["content"]
+    assert "These can be called: " in content
+    assert "counting__echo" in content
 
 
 @pytest.mark.parametrize(
@@ -337,9 +337,9 @@ def test_a_model_without_functions_speaks_in_commands(chat: Chat) -> None:
     chat.model.say("Sorry")
     chat.watching.forget()
     assert chat.ask().status == TurnStatus.COMPLETED
-    told = chat.model.requests[-1]["messages"][-1]["content"]
-    assert "no tool named 'nope'" in told
-    assert "must fit this schema" in told
+    content = chat.model.requests[-1]["messages"][-1]["content"]
+    assert "no tool named 'nope'" in content
+    assert "must fit this schema" in content
     assert chat.answer() == "Sorry"
 
 

@@ -75,17 +75,17 @@ def test_readiness_proves_a_write(chat: Chat, superuser: User) -> None:
         answer = by.get("/readyz")
         return answer.status_code, answer.json()
 
-    status, told = ask(client)
-    assert (status, told["checks"]["database_writes"], told["problems"]) == (200, "ok", [])
+    status, body = ask(client)
+    assert (status, body["checks"]["database_writes"], body["problems"]) == (200, "ok", [])
     with full_disk():
-        status, told = ask(client)
-        assert (status, told["status"]) == (503, "unavailable")
-        assert told["checks"]["database"] == "ok"
-        assert told["checks"]["database_writes"] == "failed"
-        assert "disk is full" in told["problems"][0]
-        status, told = ask(Client())
+        status, body = ask(client)
+        assert (status, body["status"]) == (503, "unavailable")
+        assert body["checks"]["database"] == "ok"
+        assert body["checks"]["database_writes"] == "failed"
+        assert "disk is full" in body["problems"][0]
+        status, body = ask(Client())
         assert status == 503
-        assert "problems" not in told
+        assert "problems" not in body
     assert ask(client)[0] == 200
     assert not Session.objects.filter(session_key__startswith="write-proof").exists()
 

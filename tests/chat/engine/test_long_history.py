@@ -53,7 +53,7 @@ def conversation(tenant: Tenant) -> Conversation:
     return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
-def say(conversation: Conversation, *said: Said, below: UUID | None = None) -> Turn:
+def say(conversation: Conversation, *lines: Said, below: UUID | None = None) -> Turn:
     """Put these into a conversation, and the question of a turn below them."""
     common = {
         "workspace_id": conversation.workspace_id,
@@ -66,7 +66,7 @@ def say(conversation: Conversation, *said: Said, below: UUID | None = None) -> T
     here = Message.objects.for_workspace(conversation.workspace_id)
     start = here.filter(conversation=conversation).count()
     parent = below
-    for one in said:
+    for one in lines:
         question = Message(
             pk=uuid7(),
             parent_id=parent,
@@ -223,7 +223,7 @@ measures = st.sampled_from([None, (100, 80), (100, 250), (100, 10)])
 
 
 @given(
-    said=st.lists(st.builds(Said, texts, texts, results, st.just(CLOSED), measures), max_size=12),
+    lines=st.lists(st.builds(Said, texts, texts, results, st.just(CLOSED), measures), max_size=12),
     tokens=st.integers(min_value=40, max_value=6_000),
     fixed=st.sampled_from([0, 300]),
     is_halved=st.booleans(),
@@ -236,7 +236,7 @@ measures = st.sampled_from([None, (100, 80), (100, 250), (100, 10)])
 )
 def test_the_request_is_that_of_the_whole_conversation(
     conversation: Conversation,
-    said: list[Said],
+    lines: list[Said],
     tokens: int,
     fixed: int,
     is_halved: bool,
@@ -246,7 +246,7 @@ def test_the_request_is_that_of_the_whole_conversation(
     add = Conversation.objects.create(
         workspace_id=conversation.workspace_id, owner=conversation.owner, bud=conversation.bud
     )
-    turn = say(add, *said)
+    turn = say(add, *lines)
     window = ContextWindow(context_tokens=tokens, answer_tokens=1, is_halved=is_halved)
     _, wanted = sent(whole(turn), turn, window, fixed)
     _, found = sent(read_past(turn, window, fixed=fixed), turn, window, fixed)

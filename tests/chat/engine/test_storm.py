@@ -41,11 +41,11 @@ async def test_many_pages_at_once_are_all_served_at_a_bounded_price(
         connected, _ = await communicator.connect(timeout=PATIENCE)
         assert connected
         known: dict[str, Any] = {} if misses else {"seq": conversation.event_seq}
-        told = await Socket(communicator).answer(
+        answer = await Socket(communicator).answer(
             type="subscribe", conversation_id=str(conversation.pk), **known
         )
-        assert told["type"] == ("snapshot" if misses else "current")
-        assert told["seq"] == conversation.event_seq
+        assert answer["type"] == ("snapshot" if misses else "current")
+        assert answer["seq"] == conversation.event_seq
         return communicator
 
     pages = await asyncio.gather(*(come_back() for _ in range(PAGES)))

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from chat import streaming_text as live_module
 from chat.hub import hub
-from chat.streaming_text import LiveText, TextSoFar, live_said, missed_deltas
+from chat.streaming_text import LiveText, TextSoFar, live_text_so_far, missed_deltas
 
 PIECES = ["Hm ", "🌱", "grüß", " ", "\n", "word ", "東京"]
 
@@ -24,7 +24,7 @@ class Page:
     """Follows a message as a page does: it counts in UTF-16 units, and knows a gap when it sees one."""
 
     def __init__(self, text: str = "", reasoning: str = "") -> None:
-        self.said = {"text.delta": text, "reasoning.delta": reasoning}
+        self.texts = {"text.delta": text, "reasoning.delta": reasoning}
         self.has_gap = False
 
     def offer(self, conversation_id: UUID, frame: str, seq: int | None) -> None:
@@ -32,16 +32,16 @@ class Page:
         self.take(json.loads(frame))
 
     def take(self, event: dict[str, Any]) -> None:
-        known = self.said[event["type"]].encode("utf-16-le")
+        known = self.texts[event["type"]].encode("utf-16-le")
         piece = event["text"].encode("utf-16-le")
         at = event["offset"] * 2
         self.has_gap |= at > len(known)
         fresh = piece[len(known) - at :] if at <= len(known) else b""
-        self.said[event["type"]] = (known + fresh).decode("utf-16-le")
+        self.texts[event["type"]] = (known + fresh).decode("utf-16-le")
 
     @property
     def seen(self) -> TextSoFar:
-        return TextSoFar(self.said["text.delta"], self.said["reasoning.delta"])
+        return TextSoFar(self.texts["text.delta"], self.texts["reasoning.delta"])
 
 
 async def test_a_page_sees_what_was_said_and_thought_wherever_it_comes_in() -> None:
@@ -52,7 +52,7 @@ async def test_a_page_sees_what_was_said_and_thought_wherever_it_comes_in() -> N
         live = LiveText(conversation, message)
         page, late = Page(), None
         hub.watch(conversation, page, asyncio.get_running_loop())
-        said, thought = "", ""
+        text, thought = "", ""
         for number in range(30):
             piece = chosen.choice(PIECES)
             if chosen.random() < 0.4:
@@ -60,23 +60,23 @@ async def test_a_page_sees_what_was_said_and_thought_wherever_it_comes_in() -> N
                 thought += piece
             else:
                 live.append(piece)
-                said += piece
+                text += piece
             if chosen.random() < 0.3:
                 live.flush()
             if number == 10:
-                late = Page(*(live_said(message) or ("", "")))
+                late = Page(*(live_text_so_far(message) or ("", "")))
                 hub.watch(conversation, late, asyncio.get_running_loop())
-        old = Page(said[:3], thought[:2])
+        old = Page(text[:3], thought[:2])
         for delta in missed_deltas(conversation, message, old.seen):
             old.take(delta.as_json())
         live.flush()
         await asyncio.sleep(0)
         assert late is not None
         for one in (page, late, old):
-            assert one.seen == TextSoFar(said, thought)
+            assert one.seen == TextSoFar(text, thought)
             assert not one.has_gap
         live.close()
-        assert live_said(message) is None
+        assert live_text_so_far(message) is None
         assert missed_deltas(conversation, message, TextSoFar("", "")) == []
 
 
@@ -103,10 +103,10 @@ async def test_other_processes_are_told_from_what_their_row_holds() -> None:
         live = LiveText(conversation, message)
         live.append_reasoning("Hm 🌱")
         live.append("One")
-        first = live.said
+        first = live.so_far
         live.mark_saved(first)
         live.append(" two")
-        live.mark_saved(live.said)
+        live.mark_saved(live.so_far)
         live.append(" three")
         await asyncio.sleep(0.01)
         live.close()
@@ -124,13 +124,13 @@ async def test_nothing_goes_across_while_nobody_follows_there() -> None:
         live = LiveText(uuid7(), uuid7())
         live.go_across(is_followed=False)
         live.append("One 🌱")
-        live.mark_saved(live.said)
+        live.mark_saved(live.so_far)
         live.go_across(is_followed=False)
-        row = live.said  # what somebody reads who comes now
+        row = live.so_far  # what somebody reads who comes now
         live.append(" two")
         await asyncio.sleep(0.01)
         assert not sent
-        live.mark_saved(live.said)
+        live.mark_saved(live.so_far)
         live.append(" three")
         live.go_across(is_followed=True)
         live.append(" four")

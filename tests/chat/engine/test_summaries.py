@@ -60,9 +60,9 @@ def overfill(chat: Chat) -> None:
     raise AssertionError("there is room for all of it")
 
 
-def summarised(chat: Chat, said: str = SUMMARY) -> bool:
+def summarised(chat: Chat, summary: str = SUMMARY) -> bool:
     """As the task does it, for the newest turn."""
-    chat.model.say(said)
+    chat.model.say(summary)
     turn = chat.snapshot()["turns"][-1]
     return summarise_conversation(str(chat.tenant.workspace.pk), turn["id"])
 
@@ -97,8 +97,8 @@ def test_the_model_reads_a_summary_in_place_of_older_messages(small: Chat) -> No
     assert "tools" not in made
     assert FACT in contents(made)
     assert small.reload_conversation().prompt_tokens == spent + 7
-    told = small.watching.until(lambda e: e["type"] == "message.saved")
-    assert told["message"]["summary"]["text"] == SUMMARY
+    event = small.watching.until(lambda e: e["type"] == "message.saved")
+    assert event["message"]["summary"]["text"] == SUMMARY
     after = small.snapshot()
     assert [row["text"] for row in after["messages"]] == [row["text"] for row in before["messages"]]
 

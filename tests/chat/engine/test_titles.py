@@ -49,8 +49,8 @@ def test_the_first_answer_is_named_by_the_model(chat: Chat) -> None:
     assert "tools" not in asked
     assert "What colour has the sky?" in asked["messages"][-1]["content"]
     assert row(chat).prompt_tokens == before + 7
-    told = chat.watching.until(lambda e: e["type"] == "conversation.changed")
-    assert told["conversation"]["title"] == "The **colour** of the sky"
+    event = chat.watching.until(lambda e: e["type"] == "conversation.changed")
+    assert event["conversation"]["title"] == "The **colour** of the sky"
     assert not titled(chat)
 
 
@@ -135,7 +135,7 @@ def test_without_a_broker_the_answer_is_there_all_the_same(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "title"),
+    ("answer", "title"),
     [
         ("Blue sky", "Blue sky"),
         ('"Blue sky."', "Blue sky"),
@@ -149,6 +149,6 @@ def test_without_a_broker_the_answer_is_there_all_the_same(chat: Chat) -> None:
         ("** . **", ""),
     ],
 )
-def test_an_answer_becomes_a_title(said: str, title: str) -> None:
+def test_an_answer_becomes_a_title(answer: str, title: str) -> None:
     """Ours: one line without decoration, cut at a word."""
-    assert clean_title(said) == title
+    assert clean_title(answer) == title

@@ -53,9 +53,9 @@ def test_a_tool_call_goes_through_the_gate_and_its_result_to_the_model(chat: Cha
     assert turn.status == TurnStatus.COMPLETED
     assert chat.server.calls == [("echo", {"text": "hi"})]
     assert entries(chat) == ["tool_call.requested", "tool_call.finished"]
-    told = chat.model.requests[1]["messages"][-1]
-    assert told["role"] == "tool"
-    assert "hi" in told["content"]
+    message = chat.model.requests[1]["messages"][-1]
+    assert message["role"] == "tool"
+    assert "hi" in message["content"]
     assert chat.answer() == "It said hi"
 
 
@@ -199,8 +199,8 @@ def test_broken_arguments_are_told_to_the_model_with_the_schema(chat: Chat) -> N
     turn = chat.ask()
     assert turn.status == TurnStatus.COMPLETED
     assert chat.server.calls == [("echo", {"text": "better"})]
-    told = chat.model.requests[1]["messages"][-1]["content"]
-    assert "schema" in told
+    content = chat.model.requests[1]["messages"][-1]["content"]
+    assert "schema" in content
 
 
 def test_arguments_that_do_not_fit_are_refused_at_the_gate(chat: Chat) -> None:

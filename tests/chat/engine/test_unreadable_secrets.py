@@ -35,11 +35,11 @@ def test_a_provider_whose_key_cannot_be_read_is_named(chat: Chat, settings: Sett
     """REL-1646: with what an admin can do. Admins find a line in their bell, and a new key puts it right."""
     lose_the_key(settings)
     turn = chat.ask()
-    told = told_of(turn)
+    error = told_of(turn)
     assert turn.error_code == "provider_key_unreadable"
-    assert "“scripted”" in told
-    assert "A workspace admin can enter the API key again" in told
-    assert CANARY not in told
+    assert "“scripted”" in error
+    assert "A workspace admin can enter the API key again" in error
+    assert CANARY not in error
     assert chat.model.requests == []
     notice = Notice.objects.for_workspace(chat.tenant.workspace).filter(user=chat.tenant.admin)
     assert notice.get().title == "The API key of “scripted” can't be read"

@@ -21,11 +21,11 @@ def say(chat: Chat, access: SocketAccess) -> None:
             "text": "go",
         }
     )
-    told = HANDLERS[commands.Send](access, command)
+    answer = HANDLERS[commands.Send](access, command)
     chat.watching.until(
         lambda event: (
             event["type"] == "turn.changed"
-            and event["turn"]["id"] == str(told["turn_id"])
+            and event["turn"]["id"] == str(answer["turn_id"])
             and event["turn"]["status"] in ENDED
         )
     )

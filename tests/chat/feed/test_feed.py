@@ -58,7 +58,7 @@ def a_turn() -> list[tuple[str, Row]]:
     """Every change of a turn's rows, as (table, row), with a step that begins anew after a crash."""
     story: list[tuple[str, Row]] = [("turns", turn("running"))]
     begun = ("", "Lo", "Lost ", "", "Let me ")
-    story += [("messages", message(0, said, "streaming")) for said in begun]
+    story += [("messages", message(0, text, "streaming")) for text in begun]
     story.append(("messages", message(0, "Let me 🌱 look.")))
     for status in ("queued", "waiting_for_approval", "queued", "running"):
         story += [("tool_calls", call(place, status)) for place in (0, 1)]
@@ -66,7 +66,7 @@ def a_turn() -> list[tuple[str, Row]]:
     story.append(("tool_calls", call(1, "succeeded")))
     story.append(("tool_calls", call(0, "repeated")))
     story += [("tool_calls", call(2, status)) for status in ("queued", "running", "failed")]
-    story += [("messages", message(1, said, "streaming")) for said in ("", "Here", "Here it")]
+    story += [("messages", message(1, text, "streaming")) for text in ("", "Here", "Here it")]
     story.append(("messages", message(1, "Here it is.")))
     story.append(("turns", turn("failed", {"code": "x", "message": "Sorry."})))
     return story
@@ -123,23 +123,23 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice() -> None:
     for seed in range(1000):
         dice = random.Random(seed)
         looks = sorted({*dice.sample(range(1, len(story)), dice.randint(0, 20)), len(story)})
-        texts, told = heard(follow(story, looks, dice))
+        texts, events = heard(follow(story, looks, dice))
         assert texts == whole[0], seed
-        assert len(told) == len(set(told)), seed
+        assert len(events) == len(set(events)), seed
         # Whoever looks seldom does not hear of questions that were answered meanwhile; all else they do.
         asked = ("approval", "outcome_unknown")
-        assert {one for one in told if one[0] not in asked} == {
+        assert {one for one in events if one[0] not in asked} == {
             one for one in whole[1] if one[0] not in asked
         }, seed
-        assert [name for name, _ in told][-2:] == ["error", "done"], seed
+        assert [name for name, _ in events][-2:] == ["error", "done"], seed
 
 
 def test_the_ids_that_are_given_are_understood() -> None:
     """REL-13: of every kind: with calls, with questions, with an error told, and at the end."""
     calls = (ProgressCounts(9), ProgressCounts(3, 12), ProgressCounts())
     for end in ("", "?", "!"):
-        for told in ((), calls[:1], calls):
-            position = Position(2, 7, 0xAB, told, end)
+        for ids in ((), calls[:1], calls):
+            position = Position(2, 7, 0xAB, ids, end)
             assert Position.parse(str(position)) == position
 
 
@@ -217,17 +217,17 @@ async def test_a_follower_who_is_removed_hears_no_more(chat: Chat) -> None:
         person_id=chat.tenant.member.pk,
         may_stay=lambda: may_follow(chat.actor, sent.turn, session),
     )
-    said = ""
+    text = ""
     async with asyncio.timeout(PATIENCE):
         async for piece in pieces:
-            said += piece
-            if "before" in said:
+            text += piece
+            if "before" in text:
                 await sync_to_async(remove)(chat)
                 break
         async for piece in pieces:
-            said += piece
+            text += piece
     hold.set()
-    assert "forbidden" in said
+    assert "forbidden" in text
 
 
 def test_streams_are_counted_for_each_person(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,7 +237,7 @@ def test_what_came_along_stands_where_it_was_said(acme: Tenant) -> None:
     here = Conversation.objects.create(
         workspace=acme.workspace, owner=acme.member, bud=bud_of(acme), title="Here"
     )
-    said = Message.objects.create(
+    message = Message.objects.create(
         workspace=acme.workspace,
         conversation=here,
         role="user",
@@ -249,12 +249,12 @@ def test_what_came_along_stands_where_it_was_said(acme: Tenant) -> None:
     assert row.imported == 40
     hits = search(workspace=acme.workspace, person=acme.member, query="turnips")
     found = [hit for hit in hits if hit.message_id]
-    assert found[0].message_id == said.pk
+    assert found[0].message_id == message.pk
     assert len(found) == MOST_HITS
     moments = [hit.at for hit in found]
     assert moments == sorted(moments, reverse=True)
     within = search(workspace=acme.workspace, person=acme.member, query="turnips after:2025-01-01")
-    assert [hit.message_id for hit in within] == [said.pk]
+    assert [hit.message_id for hit in within] == [message.pk]
     # Another person's dates are not moved by it.
     for one in (acme.admin, acme.owner):
         assert not search(workspace=acme.workspace, person=one, query="turnips")
@@ -371,8 +371,8 @@ def test_few_bytes_of_a_chat_do_not_become_a_text_without_end(
 ) -> None:
     """SEC-621: names of tool calls and of files are far longer in a message than in a file."""
 
-    def own(key: str, **said: Any) -> dict[str, Any]:
-        message = {"role": "user", "text": "Hello", **said}
+    def own(key: str, **fields: Any) -> dict[str, Any]:
+        message = {"role": "user", "text": "Hello", **fields}
         return {"id": key, "bud": "Bud", "title": key, "messages": [message] * 3}
 
     assert bring(acme, [own("fits", tool_calls=[{}] * 20)]).imported == 1

@@ -152,9 +152,9 @@ def test_the_log_says_what_was_given_of_a_copy(acme: Tenant) -> None:
     ):
         assert client.get(url, headers=headers).status_code == status, headers
     rows = AuditEntry.objects.for_workspace(acme.workspace).filter(action="data_copy.downloaded")
-    told = [(one.details["bytes"], one.details.get("offset")) for one in rows.order_by("pk")]
+    given = [(one.details["bytes"], one.details.get("offset")) for one in rows.order_by("pk")]
     size = part.size
-    assert told == [(size, None), (size - 100, 100), (size, None), (10, None)]
+    assert given == [(size, None), (size - 100, 100), (size, None), (10, None)]
 
 
 def test_the_log_says_of_no_download_whose_content_is_missing(acme: Tenant) -> None:
@@ -212,11 +212,15 @@ def test_the_page_and_rest_tell_how_far_it_is(acme: Tenant) -> None:
     assert "A copy of your data is being made" in client.post(page, follow=True).content.decode()
     row = DataCopy.objects.for_workspace(acme.workspace).get()
     header = {"x-workspace": "acme"}
-    told = client.get("/api/data-copies/", headers=header).json()["results"][0]
-    assert (told["status"], told["parts"]) == ("queued", [])
+    copy_row = client.get("/api/data-copies/", headers=header).json()["results"][0]
+    assert (copy_row["status"], copy_row["parts"]) == ("queued", [])
     make_due(600)
-    told = client.get(f"/api/data-copies/{row.pk}/", headers=header).json()
-    assert (told["status"], told["position"], told["parts"][0]["number"]) == ("ready", 1, 1)
+    copy_row = client.get(f"/api/data-copies/{row.pk}/", headers=header).json()
+    assert (copy_row["status"], copy_row["position"], copy_row["parts"][0]["number"]) == (
+        "ready",
+        1,
+        1,
+    )
     given = client.get(f"/api/data-copies/{row.pk}/parts/1/", headers=header)
     assert given.status_code == 200, given.content
     assert b"".join(given)[:2] == b"PK"

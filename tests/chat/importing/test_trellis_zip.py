@@ -118,8 +118,8 @@ def test_a_copy_whose_places_lie_before_its_beginning_is_none() -> None:
     """SEC-514: on a disk nobody can go there."""
     content = bytearray(zipped({trellis_zip.MANIFEST: b"{}"}))
     end = content.rfind(b"PK\x05\x06")
-    told = int.from_bytes(content[end + 16 : end + 20], "little")
-    content[end + 16 : end + 20] = (told + 100).to_bytes(4, "little")
+    offset = int.from_bytes(content[end + 16 : end + 20], "little")
+    content[end + 16 : end + 20] = (offset + 100).to_bytes(4, "little")
     with tempfile.TemporaryFile() as file:
         file.write(content)
         assert not trellis_zip.is_copy(file)

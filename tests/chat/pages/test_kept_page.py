@@ -82,10 +82,10 @@ def test_each_build_has_caches_of_its_own(tmp_path: Path) -> None:
         (build / "manifest.json").write_text(json.dumps(manifest))
         (build / "plain.css").write_text(style)
         with override_settings(WEB_DIST=build):
-            files, told = worker()
+            files, source = worker()
         wanted = {"plain.css", "favicon.svg", "offline.js", "chat-1.js", script, "app-1.css"}
         assert files == wanted
-        return told
+        return source
 
     first = release("app-1.js", "a {}")
     assert release("app-1.js", "a {}") == first

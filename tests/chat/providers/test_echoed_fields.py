@@ -95,9 +95,9 @@ def test_thoughts_go_back_with_the_calls_that_they_led_to(chat: Chat) -> None:
     chat.ask()
     chat.model.say("Bye")
     chat.ask("And?")
-    called, said = answers_in(chat.model.requests[2])
+    called, answered = answers_in(chat.model.requests[2])
     assert called["reasoning_content"] == "I echo."
-    assert "reasoning_content" not in said
+    assert "reasoning_content" not in answered
 
 
 def test_nobody_else_gets_it(chat: Chat) -> None:
@@ -165,17 +165,17 @@ async def sent_after(
 
 async def test_a_call_of_another_model_gets_the_sign_that_it_has_none(model: ScriptedModel) -> None:
     """REL-974: once it is asked for; the first of several calls alone, as Gemini signs them."""
-    called, said = await sent_after(model, GEMINI)
+    called, answered = await sent_after(model, GEMINI)
     assert [one.get("extra_content") for one in called["tool_calls"]] == [NO_SIGNATURE, None]
-    assert said == MESSAGES[4]
+    assert answered == MESSAGES[4]
 
 
 @pytest.mark.parametrize("words", [DEEPSEEK, KIMI], ids=["DeepSeek", "Kimi"])
 async def test_thoughts_that_are_not_known_are_empty(model: ScriptedModel, words: str) -> None:
     """REL-974: DeepSeek wants them with every answer, once a tool was called."""
     known = {**MESSAGES[1], "reasoning_content": "I know."}
-    called, said = await sent_after(model, refusal(words), [MESSAGES[0], known, *MESSAGES[2:]])
-    assert (called["reasoning_content"], said["reasoning_content"]) == ("I know.", "")
+    called, answered = await sent_after(model, refusal(words), [MESSAGES[0], known, *MESSAGES[2:]])
+    assert (called["reasoning_content"], answered["reasoning_content"]) == ("I know.", "")
 
 
 @pytest.mark.parametrize(

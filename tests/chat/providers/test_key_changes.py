@@ -232,10 +232,10 @@ def test_those_who_can_change_a_refused_key_are_told_once(
     chat.watching.forget()
     chat.ask("again")
     notices = Notice.objects.for_workspace(chat.tenant.workspace).filter(kind="model.key_refused")
-    told = notices.values_list("user__email", "title", "url")
+    recipients = notices.values_list("user__email", "title", "url")
     title, url = "“scripted” refused its API key", f"{page_of(chat, provider)}#key-heading"
     people = (chat.tenant.owner, chat.tenant.admin)
-    assert sorted(told) == sorted((person.email, title, url) for person in people)
+    assert sorted(recipients) == sorted((person.email, title, url) for person in people)
     assert 'id="key-heading"' in chat.tenant.client("admin").get(url).content.decode()
     actor = chat.tenant.actor("admin")
     rotate_key(provider=provider, new_key=NEW, actor=actor, is_tested=False)

@@ -51,7 +51,7 @@ def test_a_model_that_calls_no_tools_gets_none(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "corrected", "form"),
+    ("stated", "corrected", "form"),
     [
         (False, None, "words"),
         (False, True, "functions"),
@@ -60,10 +60,10 @@ def test_a_model_that_calls_no_tools_gets_none(chat: Chat) -> None:
     ],
 )
 def test_an_admins_word_on_tools_comes_before_the_providers(
-    chat: Chat, told: bool | None, corrected: bool | None, form: str
+    chat: Chat, stated: bool | None, corrected: bool | None, form: str
 ) -> None:
     """REL-830: what the provider says alone decides on the form: a model without functions reads of tools in words."""
-    known(chat, told_calls_tools=told, calls_tools=corrected)
+    known(chat, told_calls_tools=stated, calls_tools=corrected)
     chat.model.say("Hello")
     chat.ask()
     [sent] = chat.model.requests
@@ -72,7 +72,7 @@ def test_an_admins_word_on_tools_comes_before_the_providers(
 
 
 @pytest.mark.parametrize(
-    ("told", "corrected", "reasons"),
+    ("stated", "corrected", "reasons"),
     [
         (True, None, True),
         (None, True, True),
@@ -82,10 +82,10 @@ def test_an_admins_word_on_tools_comes_before_the_providers(
     ],
 )
 def test_a_model_that_reasons_is_asked_as_one(
-    chat: Chat, told: bool | None, corrected: bool | None, reasons: bool | None
+    chat: Chat, stated: bool | None, corrected: bool | None, reasons: bool | None
 ) -> None:
     """REL-831: its limit has the name that counts thoughts; one that does not gets the plain name, and thinks nothing."""
-    known(chat, told_reasons=told, reasons=corrected)
+    known(chat, told_reasons=stated, reasons=corrected)
     set_bud(chat, parameters={"max_tokens": 500, "temperature": 0.5})
     words = "<think>Hm.</think>Yes"
     chat.model.give(Answer([chunk({"content": words}), chunk({}, "stop"), DONE]))
@@ -94,9 +94,9 @@ def test_a_model_that_reasons_is_asked_as_one(
     names = {name for name in sent if name.startswith("max_")}
     assert names == ({"max_completion_tokens"} if reasons else {"max_tokens"})
     assert sent["temperature"] == 0.5
-    said = answers(chat)[-1]
+    answer = answers(chat)[-1]
     expected = (words, "") if reasons is False else ("Yes", "Hm.")
-    assert (said.text, said.reasoning) == expected
+    assert (answer.text, answer.reasoning) == expected
 
 
 def test_an_admin_corrects_abilities_and_leaves_them_to_what_was_found(chat: Chat) -> None:

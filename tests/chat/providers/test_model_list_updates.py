@@ -140,7 +140,7 @@ def test_each_provider_is_asked_once_a_day_with_its_key(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "message"),
     [
         ({"data": []}, 200, "The provider's list of models is empty."),
         ("<html>", 200, "does not return a list of models"),
@@ -149,7 +149,7 @@ def test_each_provider_is_asked_once_a_day_with_its_key(
     ],
 )
 def test_a_list_that_fails_or_is_empty_changes_nothing(
-    provider: ModelProvider, model: ScriptedModel, body: Any, status: int, told: str
+    provider: ModelProvider, model: ScriptedModel, body: Any, status: int, message: str
 ) -> None:
     """REL-1035: nothing is called gone; the provider's page says why there was no list."""
     look_at_lists()
@@ -157,7 +157,7 @@ def test_a_list_that_fails_or_is_empty_changes_nothing(
     model.models, model.models_status = body, status
     assert look_at_lists() == 1
     row = known(provider)
-    assert told in row.fault
+    assert message in row.fault
     assert KEY not in row.fault
     assert (row.names, row.list_changes) == (["big", "small"], ListChanges())
     a_day_later()
@@ -250,15 +250,15 @@ def test_admins_read_which_buds_use_a_model_that_is_gone(
         bud.provider, bud.model, bud.is_archived = provider, chosen, name == "four"
         bud.save()
     seen_gone(provider, "big", "unused")
-    [told] = gone_models(used_models(tenant.workspace.pk))
-    assert (told.name, told.buds, told.gone_since) == ("big", 2, TODAY)
+    [gone] = gone_models(used_models(tenant.workspace.pk))
+    assert (gone.name, gone.buds, gone.gone_since) == ("big", 2, TODAY)
     client = tenant.client("admin")
     sentence = "big has been missing in the list of Own since 24 Nov 2026: 2 buds use it."
     first = client.get("/admin/").content.decode()
     assert sentence in first
     page = client.get(reverse("chat:provider", args=[tenant.workspace.slug, provider.pk]))
     assert sentence in page.content.decode()
-    [(_said, url)] = page.context["news"].gone
+    [(_gone, url)] = page.context["news"].gone
     buds = client.get(url).content.decode()
     assert ("one" in buds, ">three<" in buds, ">four<" in buds) == (True, False, False)
     assert tenant.client("member").get("/admin/", follow=True).content.decode().count("big") == 0
@@ -281,8 +281,8 @@ def test_buds_that_take_the_default_model_are_found_with_it(
     page = tenant.client("admin").get(
         reverse("chat:provider", args=[tenant.workspace.slug, provider.pk])
     )
-    [(told, url)] = page.context["news"].gone
-    assert "1 bud uses it" in told
+    [(gone, url)] = page.context["news"].gone
+    assert "1 bud uses it" in gone
     answer = tenant.client("admin").get(url)
     assert answer.status_code == 200
     assert [row.name for row in answer.context["cl"].result_list] == ["usual"]
@@ -369,8 +369,8 @@ def test_the_environments_provider_is_asked_too(
     model.models = {"data": [{"id": "n"}]}
     assert look_at_lists() == 1
     assert SharedProviderList.objects.get().pk == ENVIRONMENTS
-    [told] = gone_models(used_models(tenant.workspace.pk))
-    assert (told.provider_id, told.name) == (None, "m")
+    [gone] = gone_models(used_models(tenant.workspace.pk))
+    assert (gone.provider_id, gone.name) == (None, "m")
     first = tenant.client("admin").get("/admin/").content.decode()
     assert "m has been missing in the list of Platform" in first
 

@@ -197,8 +197,8 @@ def test_no_road_leads_to_a_model_that_is_not_offered(tenant: Tenant, owner: Act
         "/api/models/",
     ):
         answer = client.get(page, headers={"X-Workspace": tenant.workspace.slug})
-        told = answer.content.decode().replace('value="secret-one"', "")
-        assert (answer.status_code, "secret-one" in told) == (200, False), page
+        text = answer.content.decode().replace('value="secret-one"', "")
+        assert (answer.status_code, "secret-one" in text) == (200, False), page
     edited = client.post(edit_page(row), filled(row, default_model="secret-one"))
     assert "no longer lets this workspace use" in edited.content.decode()
     added = client.post(
@@ -385,9 +385,9 @@ def test_the_form_asks_before_it_takes_models_away(
     }
     edit = reverse("chat:shared_provider_edit", args=[shared.pk])
     asked = root.post(edit, given)
-    told = str(asked.context["form"].errors["takes_away"])
+    error = str(asked.context["form"].errors["takes_away"])
     assert asked.status_code == 422
-    assert "Models that you take away are used by 1 bud of 1 workspace: big." in told
+    assert "Models that you take away are used by 1 bud of 1 workspace: big." in error
     assert row_of(tenant).offered_models is None
     assert root.post(edit, {**given, "takes_away": "on"}).status_code == 302
     assert row_of(tenant).offered_models == ["m"]

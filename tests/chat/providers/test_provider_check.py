@@ -123,18 +123,18 @@ def test_a_provider_without_a_list_is_asked_for_a_word(
     assert "It has no list of models." in html
 
 
-@pytest.mark.parametrize("said", [b'{"detail":"Not Found"}', b"<html>404</html>"])
+@pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b"<html>404</html>"])
 def test_an_address_with_nothing_there_is_no_matter_of_the_buds_model(
-    chat: Chat, provider: ModelProvider, said: bytes
+    chat: Chat, provider: ModelProvider, body: bytes
 ) -> None:
     """REL-1301: without its /v1, an address has neither a list nor an answer; the model may be right."""
     chat.model.models, chat.model.models_status = "Not found", 404
     for _ in range(2):
-        chat.model.fail(404, said)
+        chat.model.fail(404, body)
     page = chat.tenant.client("admin").post(where(chat, provider))
     assert "Check that it ends with /v1" in page.context["fault"]
     for _ in range(2):
-        chat.model.fail(404, said)
+        chat.model.fail(404, body)
     turn = chat.ask()
     assert turn.error_code == "provider_model_unknown"
     assert "nothing under this address and model" in turn.error_message

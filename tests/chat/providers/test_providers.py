@@ -294,9 +294,9 @@ async def test_each_failure_has_its_own_words(model: ScriptedModel, failure: str
 def test_a_model_that_takes_no_tools_is_told_from_other_refusals(who: str) -> None:
     """REL-33: in each provider's words; without tools in the request the same words mean something else."""
     status, words = NO_TOOLS[who]
-    told = read_error({"error": {"message": words}})
-    assert error_of(told, status=status, has_tools=True).code == "provider_refused_tools"
-    assert error_of(told, status=status).code != "provider_refused_tools"
+    error = read_error({"error": {"message": words}})
+    assert error_of(error, status=status, has_tools=True).code == "provider_refused_tools"
+    assert error_of(error, status=status).code != "provider_refused_tools"
 
 
 @pytest.mark.parametrize(

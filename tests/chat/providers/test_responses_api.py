@@ -80,7 +80,7 @@ def opening() -> list[bytes]:
     ]
 
 
-def said(*words: str) -> list[bytes]:
+def written(*words: str) -> list[bytes]:
     """A message, word by word."""
     where = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     item = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
@@ -160,7 +160,7 @@ async def test_it_is_found_out_once_and_remembered(
     """REL-647: whether the model says so, or the endpoint has no other path."""
     model.fail(refusal[0], refusal[1])
     for _ in range(2):
-        model.give(Answer([*opening(), *said("Hel", "lo"), ended()]))
+        model.give(Answer([*opening(), *written("Hel", "lo"), ended()]))
     texts, _, whole = await ask(model, times=2)
     assert texts == ["Hel", "lo"]
     assert (whole.text, whole.finish_reason) == ("Hello", "stop")
@@ -220,10 +220,10 @@ async def test_an_endpoint_that_does_not_stream(model: ScriptedModel) -> None:
         ),
         ([event("error", code="server_error", message="no")], ProviderUnreachable),
         (
-            [*said("a"), ended("incomplete", incomplete_details={"reason": "content_filter"})],
+            [*written("a"), ended("incomplete", incomplete_details={"reason": "content_filter"})],
             ContentFiltered,
         ),
-        (said("broken off"), ProviderStalled),
+        (written("broken off"), ProviderStalled),
         ([], ProviderBadAnswer),
     ],
     ids=["failed", "error", "filtered", "broken off", "empty"],
@@ -243,7 +243,7 @@ async def test_an_answer_may_be_cut_off(model: ScriptedModel) -> None:
     """REL-647: where it is as long as it may be."""
     model.fail(400, ONLY_RESPONSES)
     cut = ended("incomplete", incomplete_details={"reason": "max_output_tokens"})
-    model.give(Answer([*opening(), *said("Once"), cut]))
+    model.give(Answer([*opening(), *written("Once"), cut]))
     assert (await ask(model))[2].finish_reason == "length"
 
 
@@ -354,19 +354,19 @@ def test_a_whole_turn_with_a_tool(chat: Chat) -> None:
     chat.model.give(
         Answer([*opening(), *called(0, "call_a", "counting__echo", '{"text":"hi"}'), ended()])
     )
-    chat.model.give(Answer([*opening(), *said("It said ", "hi"), ended()]))
+    chat.model.give(Answer([*opening(), *written("It said ", "hi"), ended()]))
     turn = chat.ask()
     assert turn.status == TurnStatus.COMPLETED
     assert chat.answer() == "It said hi"
     assert chat.server.calls == [("echo", {"text": "hi"})]
-    asked, told = chat.model.requests[-1]["input"][-2:]
+    asked, output = chat.model.requests[-1]["input"][-2:]
     assert (asked["type"], asked["call_id"], asked["name"]) == (
         "function_call",
         "call_a",
         "counting__echo",
     )
-    assert (told["type"], told["call_id"]) == ("function_call_output", "call_a")
-    assert "hi" in told["output"]
+    assert (output["type"], output["call_id"]) == ("function_call_output", "call_a")
+    assert "hi" in output["output"]
     assert turn.prompt_tokens == 72
 
 
@@ -385,7 +385,7 @@ def test_what_it_thought_goes_back_before_the_call_that_it_led_to(chat: Chat) ->
     chat.model.speaks_responses = True
     chat.model.fail(400, ONLY_RESPONSES)
     chat.model.give(thinks_and_calls())
-    chat.model.give(Answer([*opening(), *said("It said hi"), ended()]))
+    chat.model.give(Answer([*opening(), *written("It said hi"), ended()]))
     assert chat.ask().status == TurnStatus.COMPLETED
     assert chat.model.requests[1]["include"] == ["reasoning.encrypted_content"]
     thought, call, result = chat.model.requests[-1]["input"][-3:]
@@ -406,7 +406,7 @@ def test_a_thought_that_is_refused_is_left_out(chat: Chat, words: str) -> None:
     chat.model.fail(400, ONLY_RESPONSES)
     chat.model.give(thinks_and_calls())
     chat.model.fail(400, json.dumps({"error": {"message": words}}).encode())
-    chat.model.give(Answer([*opening(), *said("It said hi"), ended()]))
+    chat.model.give(Answer([*opening(), *written("It said hi"), ended()]))
     assert chat.ask().status == TurnStatus.COMPLETED
     assert [one["type"] for one in chat.model.requests[-1]["input"][-2:]] == [
         "function_call",
@@ -428,7 +428,7 @@ async def test_a_summary_of_thoughts_is_asked_for_where_it_is_given(
     """REL-978: people read it as they read thoughts elsewhere; where it is refused, the answer comes without."""
     model.fail(400, ONLY_RESPONSES)
     model.fail(400, json.dumps({"error": {"message": words}}).encode())
-    model.give(Answer([*opening(), *said("Hi"), ended()]))
+    model.give(Answer([*opening(), *written("Hi"), ended()]))
     assert (await ask(model))[0] == ["Hi"]
     asked = [one.get("reasoning") for one in model.requests]
     assert asked == [None, {"summary": "auto"}, None]
@@ -459,6 +459,6 @@ async def test_a_model_that_encrypts_nothing_is_not_asked_to(
     """REL-975: it answers without."""
     model.fail(400, ONLY_RESPONSES)
     model.fail(400, json.dumps({"error": {"message": words}}).encode())
-    model.give(Answer([*opening(), *said("Hi"), ended()]))
+    model.give(Answer([*opening(), *written("Hi"), ended()]))
     assert (await ask(model))[0] == ["Hi"]
     assert ["include" in one for one in model.requests] == [False, True, False]

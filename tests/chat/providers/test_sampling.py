@@ -42,8 +42,8 @@ def test_a_server_gets_what_the_model_wrote_and_sees_nothing_else(asked: Chat) -
     assert "tools" not in sampled
     assert sampled["max_tokens"] == 50
     assert "secret-canary" not in str(sampled)
-    told = asked.model.requests[2]["messages"][-1]["content"]
-    assert told == "m: Soup is good to eat"
+    content = asked.model.requests[2]["messages"][-1]["content"]
+    assert content == "m: Soup is good to eat"
     row.refresh_from_db()
     assert row.tokens_used > 0
 

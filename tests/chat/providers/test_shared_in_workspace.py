@@ -73,8 +73,8 @@ def test_no_page_of_a_workspace_shows_address_or_key(tenant: Tenant, owner: Acto
     assert "Change the key" not in client.get(pages_of(tenant)[0]).content.decode()
     answer = api(tenant, "GET")
     assert "shared-canary" not in answer.content.decode()
-    [told] = answer.json()["results"]
-    assert (told["is_shared"], told["base_url"], told["has_key"], told["withheld"]) == (
+    [row] = answer.json()["results"]
+    assert (row["is_shared"], row["base_url"], row["has_key"], row["withheld"]) == (
         True,
         "",
         False,

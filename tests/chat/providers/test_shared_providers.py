@@ -100,10 +100,10 @@ def test_the_key_is_written_nowhere(chat: Chat, shared: SharedProvider) -> None:
     assert chat.ask().status == TurnStatus.COMPLETED
     chat.watching.forget()
     chat.model.fail(401, json.dumps({"error": {"message": f"Incorrect API key: {KEY}"}}).encode())
-    told = chat.ask("again").error_message + str(chat.snapshot())
+    error = chat.ask("again").error_message + str(chat.snapshot())
     written = " ".join(text for _table, text in dump())
     assert "Your key: " in written
-    assert KEY not in told + written
+    assert KEY not in error + written
     assert stored_key(shared) == KEY
 
 
@@ -234,8 +234,8 @@ def test_a_refused_key_is_told_to_the_platforms_owner(
     assert turn.error_code == "provider_key_refused"
     assert "“Shared” is shared by whoever runs Trellis" in turn.error_message
     notices = Notice.objects.for_workspace(chat.tenant.workspace)
-    told = list(notices.values_list("user__email", "url"))
-    assert told == [(superuser.email, f"/platform/providers/{shared.pk}/edit/#id_api_key")]
+    recipients = list(notices.values_list("user__email", "url"))
+    assert recipients == [(superuser.email, f"/platform/providers/{shared.pk}/edit/#id_api_key")]
 
 
 @pytest.mark.both_engines
@@ -382,10 +382,10 @@ def test_each_workspace_reads_in_its_log_what_happened_behind_it(
     change_shared_provider(shared=shared, draft=wanted, actor=owner, is_tested=False)
     switch_shared_provider(shared=shared, is_active=False, actor=owner)
     delete_shared_provider(shared=shared, actor=owner)
-    told = changes_in(a.workspace)
-    assert [verb for verb, _name, _after in told] == ["created", "changed", "changed", "deleted"]
-    assert set(told[1][2]) == {"base_url", "api_key"}
-    assert told[2][2] == {"withheld": "off"}
+    changes = changes_in(a.workspace)
+    assert [verb for verb, _name, _after in changes] == ["created", "changed", "changed", "deleted"]
+    assert set(changes[1][2]) == {"base_url", "api_key"}
+    assert changes[2][2] == {"withheld": "off"}
     assert changes_in(b.workspace) == []
     assert [one[0] for one in changes_in(None)] == ["created", "changed", "changed", "deleted"]
     entries = AuditEntry.objects.across_workspaces()

@@ -93,7 +93,7 @@ def test_what_answers_cost_is_summed_by_month(priced: Chat) -> None:
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
-    ("limits", "rule", "told"),
+    ("limits", "rule", "message"),
     [
         (
             {"member": MonthLimit(tokens=TOKENS)},
@@ -114,7 +114,7 @@ def test_what_answers_cost_is_summed_by_month(priced: Chat) -> None:
     ],
 )
 def test_a_question_beyond_the_limit_reaches_no_model(
-    priced: Chat, limits: dict[str, MonthLimit], rule: str, told: str
+    priced: Chat, limits: dict[str, MonthLimit], rule: str, message: str
 ) -> None:
     """REL-1081, SEC-521: the person reads which limit, when it begins anew and whom to ask, and goes on once it is raised."""
     limit(priced.tenant, **limits)
@@ -123,7 +123,7 @@ def test_a_question_beyond_the_limit_reaches_no_model(
     turn = priced.ask("One more")
     assert (turn.status, turn.error_code) == (TurnStatus.FAILED, "spending_limit_reached")
     assert turn.can_retry
-    assert re.fullmatch(told, turn.error_message), turn.error_message
+    assert re.fullmatch(message, turn.error_message), turn.error_message
     assert priced.model.requests == []
     [entry] = refusals(priced.tenant)
     assert (entry.refused_by, entry.rule) == ("spending_limit", rule)
@@ -433,11 +433,11 @@ def test_the_platforms_owner_limits_what_a_workspace_uses_of_a_shared_provider(
     cap(shared, superuser, most_tokens_a_month=TOKENS)
     limit(shared.tenant, workspace=MonthLimit(tokens=10 * TOKENS))
     assert ask(shared).status == TurnStatus.COMPLETED
-    told = shared.ask().error_message
-    assert told.startswith(
+    error = shared.ask().error_message
+    assert error.startswith(
         "This workspace has reached its monthly spending limit for “Shared”, which whoever runs Trellis has set."
     )
-    assert told.endswith("Choose another model, or ask them to raise it.")
+    assert error.endswith("Choose another model, or ask them to raise it.")
     root = Client()
     root.force_login(superuser)
     page = root.get(f"/platform/providers/{row_of(shared.tenant).shared_id}/").content.decode()
@@ -498,10 +498,10 @@ def test_only_those_who_manage_members_set_limits(two_workspaces: TwoTenants) ->
     limit(a, workspace=MonthLimit(tokens=5))
     limit(a, workspace=MonthLimit(tokens=9))
     rows = AuditEntry.objects.for_workspace(a.workspace).filter(action="config.changed")
-    told = rows.order_by("pk").last()
-    assert told is not None
-    assert told.details["before"] == {"tokens": 5}
-    assert told.details["after"] == {"tokens": 9}
+    entry = rows.order_by("pk").last()
+    assert entry is not None
+    assert entry.details["before"] == {"tokens": 5}
+    assert entry.details["after"] == {"tokens": 9}
 
 
 @pytest.mark.django_db

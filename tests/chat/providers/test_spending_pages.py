@@ -134,9 +134,9 @@ def test_limits_are_set_and_read_over_rest(tenant: Tenant) -> None:
 def test_an_answer_that_is_sent_back_takes_no_limit_away(tenant: Tenant) -> None:
     """REL-2079: it says the limits in other words, and what is left out would have no limit."""
     admin = api(tenant)
-    told = post(admin, "/api/spending-limits/", {"tokens": 1000}).json()
-    told["workspace"]["limit"]["tokens"] = 2000
-    refused = post(admin, "/api/spending-limits/", told)
+    limit = post(admin, "/api/spending-limits/", {"tokens": 1000}).json()
+    limit["workspace"]["limit"]["tokens"] = 2000
+    refused = post(admin, "/api/spending-limits/", limit)
     assert refused.status_code == 400
     assert {one["attr"] for one in refused.json()["errors"]} >= {"workspace", "member_limit"}
     assert "There are: cost, tokens" in refused.json()["errors"][0]["detail"]

@@ -184,8 +184,8 @@ def read(*datas: str) -> tuple[str, Completion]:
     for data in datas:
         pieces += list(reader.feed(f"data: {data}\n\n".encode()))
     pieces += list(reader.close())
-    said = "".join(one.text for one in pieces if isinstance(one, TextPiece))
-    return said, reader.completion()
+    text = "".join(one.text for one in pieces if isinstance(one, TextPiece))
+    return text, reader.completion()
 
 
 def delta(field: str, text: str, reason: str = "null") -> str:
@@ -197,10 +197,10 @@ def delta(field: str, text: str, reason: str = "null") -> str:
 def test_a_character_cut_in_two_is_joined(field: str, before: str) -> None:
     """REL-203: in text and thought."""
     start = delta(field, before + FIRST)
-    said, whole = read(start, delta(field, SECOND + "!"), delta("content", "", '"stop"'))
+    text, whole = read(start, delta(field, SECOND + "!"), delta("content", "", '"stop"'))
     assert "\N{GRINNING FACE}!" in (whole.text if field == "content" else whole.reasoning)
     assert "\N{REPLACEMENT CHARACTER}" not in whole.text + whole.reasoning
-    assert said == whole.text
+    assert text == whole.text
 
 
 def test_half_a_character_that_stays_alone_is_replaced() -> None:
@@ -216,13 +216,13 @@ def test_a_character_cut_in_two_within_arguments_is_joined() -> None:
     first, second = "\N{GRINNING FACE}".encode("utf-16-be"), b""
     first, second = first[:2], first[2:]
     halves = [part.decode("utf-16-be", "surrogatepass") for part in (first, second)]
-    told = calls_of(piece("a", "f", '{"x":"' + halves[0]), piece("a", None, halves[1] + '"}'))
-    assert told == [("f", '{"x":"\N{GRINNING FACE}"}')]
+    calls = calls_of(piece("a", "f", '{"x":"' + halves[0]), piece("a", None, halves[1] + '"}'))
+    assert calls == [("f", '{"x":"\N{GRINNING FACE}"}')]
 
 
 def test_signs_of_life_are_skipped() -> None:
     """REL-203: null, nothing, and choices that are empty, null or hold nothing."""
-    said, _ = read(
+    text, _ = read(
         "null",
         "",
         '{"choices":[]}',
@@ -233,7 +233,7 @@ def test_signs_of_life_are_skipped() -> None:
         delta("content", "b", '"stop"'),
         "null",
     )
-    assert said == "ab"
+    assert text == "ab"
 
 
 @pytest.mark.parametrize("line", [1_500_000, 5_000_000])
@@ -272,9 +272,9 @@ def test_the_end_of_a_providers_limit_is_told() -> None:
     """REL-204, REL-33: a wait of days is not cut down to one."""
     wait = wait_of({"retry-after": str(3 * 86_400)})
     assert wait == 3 * 86_400
-    told = error_of(read_error({}), status=429, wait=wait)
-    assert " at " in told.message
-    assert told.message.endswith(" UTC.")
+    error = error_of(read_error({}), status=429, wait=wait)
+    assert " at " in error.message
+    assert error.message.endswith(" UTC.")
     assert error_of(read_error({}), status=429, wait=0.0).message.endswith("in a moment.")
 
 

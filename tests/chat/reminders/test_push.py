@@ -80,8 +80,8 @@ def test_a_device_is_notified_once_of_a_finished_answer(
     notify_devices()
     message = turn.messages.get(role="assistant")
     slug = chat.tenant.workspace.slug
-    [told] = shown(browser, service)
-    assert told == {
+    [notification] = shown(browser, service)
+    assert notification == {
         "title": "The answer is finished",
         "body": chat.tenant.workspace.name,
         "url": f"/w/{slug}/c/{chat.conversation.pk}/#message-{message.pk}",
@@ -109,10 +109,13 @@ def test_a_device_is_notified_of_what_waits(
     calls.update(created_at=database_now() - timedelta(minutes=1))
     Conversation.objects.for_workspace(chat.tenant.workspace).update(title="Tomatoes")
     notify_devices()
-    [told] = shown(browser, service)
-    assert (told["title"], told["body"]) == ("A call waits for your approval", "Tomatoes")
-    assert told["url"].endswith(f"#message-{call.message_id}")
-    assert "the world" not in str(told)
+    [notification] = shown(browser, service)
+    assert (notification["title"], notification["body"]) == (
+        "A call waits for your approval",
+        "Tomatoes",
+    )
+    assert notification["url"].endswith(f"#message-{call.message_id}")
+    assert "the world" not in str(notification)
 
 
 def test_administrators_are_notified_of_what_members_ask_for(
@@ -124,10 +127,10 @@ def test_administrators_are_notified_of_what_members_ask_for(
     requests = AccessRequest.objects.for_workspace(tenant.workspace)
     requests.update(created_at=database_now() - timedelta(minutes=1))
     notify_devices()
-    [told] = shown(browser, service)
-    assert told["title"] == "A request of a member waits for you"
-    assert told["url"] == f"/w/{tenant.workspace.slug}/requests/"
-    assert "Weather" not in str(told)
+    [notification] = shown(browser, service)
+    assert notification["title"] == "A request of a member waits for you"
+    assert notification["url"] == f"/w/{tenant.workspace.slug}/requests/"
+    assert "Weather" not in str(notification)
     PushDevice.objects.for_workspace(tenant.workspace).update(
         told_until=database_now() - timedelta(hours=1)
     )
@@ -194,9 +197,9 @@ def test_several_things_are_one_notification(
         created_at=database_now() - timedelta(minutes=1)
     )
     notify_devices()
-    [told] = shown(browser, service)
-    assert told["title"] == "2 things are new for you"
-    assert told["url"] == f"/w/{chat.tenant.workspace.slug}/"
+    [notification] = shown(browser, service)
+    assert notification["title"] == "2 things are new for you"
+    assert notification["url"] == f"/w/{chat.tenant.workspace.slug}/"
 
 
 def test_quiet_hours_hold(chat: Chat, browser: Browser, service: PushService) -> None:
@@ -372,8 +375,8 @@ def test_people_try_and_remove_a_device(chat: Chat, browser: Browser, service: P
     body = {"action": "test", "device": str(device.pk)}
     page = client.post(url, body, follow=True).content.decode()
     assert "A test notification is on its way." in page
-    [told] = shown(browser, service)
-    assert told["title"] == "Notifications work on this device"
+    [notification] = shown(browser, service)
+    assert notification["title"] == "Notifications work on this device"
     page = client.post(url, body, follow=True).content.decode()
     assert "You have just sent one." in page
     PushDevice.objects.across_workspaces().update(tested_at=None)

@@ -35,8 +35,8 @@ def test_an_answer_is_new_until_it_was_seen(chat: Chat) -> None:
     assert listed["unseen_answer_at"] is not None
     chat.watching.forget()
     mark_seen(conversation=row, until=row.unseen_answer_at, actor=chat.actor)
-    told = chat.watching.until(lambda event: event["type"] == "conversation.changed")
-    assert told["conversation"]["unseen_answer_at"] is None
+    changed = chat.watching.until(lambda event: event["type"] == "conversation.changed")
+    assert changed["conversation"]["unseen_answer_at"] is None
     seen = chat.reload_conversation()
     with CaptureQueriesContext(connection) as captured:
         mark_seen(conversation=seen, actor=chat.actor)

@@ -7,7 +7,7 @@ from chat.models import Message, Turn
 from tests.chat.conftest import Chat
 
 
-def said(chat: Chat) -> list[str]:
+def texts_of(chat: Chat) -> list[str]:
     """The shown path, as texts."""
     leaf_id = chat.reload_conversation().leaf_id
     return [row.text for row in path_to(chat.tenant.workspace.pk, leaf_id)]

@@ -219,20 +219,20 @@ def test_a_provider_is_not_brought_back_by_a_change_that_waited(tenant: Tenant) 
     provider = a_provider(tenant)
     late = seen_before(provider)
     draft = ProviderDraft(name="Renamed", **DRAFT)
-    told = beside(
+    outcomes = beside(
         lambda: remove_provider(provider=provider, actor=tenant.actor()),
         lambda: change_provider(provider=late, draft=draft, actor=tenant.actor()),
     )
-    assert isinstance(told, NotFound)
+    assert isinstance(outcomes, NotFound)
     assert not ModelProvider.objects.for_workspace(tenant.workspace).exists()
 
 
 @pytest.mark.postgresql
 def test_two_who_make_a_bud_of_one_name_are_told(tenant: Tenant) -> None:
     """REL-1547: the second one reads at the field that the name is taken."""
-    told = beside(lambda: a_bud(tenant), lambda: a_bud(tenant))
-    assert isinstance(told, InvalidInput)
-    assert "slug" in told.fields
+    outcomes = beside(lambda: a_bud(tenant), lambda: a_bud(tenant))
+    assert isinstance(outcomes, InvalidInput)
+    assert "slug" in outcomes.fields
     assert BudVersion.objects.for_workspace(tenant.workspace).count() == 1
 
 
@@ -240,11 +240,11 @@ def test_two_who_make_a_bud_of_one_name_are_told(tenant: Tenant) -> None:
 def test_a_bud_that_is_copied_twice_at_once_has_two_copies(tenant: Tenant) -> None:
     """REL-1547: each under a name of its own."""
     bud = a_bud(tenant)
-    told = beside(
+    outcomes = beside(
         lambda: duplicate_bud(bud=bud, actor=tenant.actor()),
         lambda: duplicate_bud(bud=bud, actor=tenant.actor()),
     )
-    assert told is None
+    assert outcomes is None
     slugs = Bud.objects.for_workspace(tenant.workspace).values_list("slug", flat=True)
     assert sorted(slugs) == ["bud", "bud-2", "bud-3"]
 
@@ -254,11 +254,11 @@ def test_a_chat_is_not_moved_into_a_folder_that_is_being_deleted(tenant: Tenant)
     """REL-1545: it stays where it is, and its person reads that the folder is gone."""
     folder, row = a_folder(tenant), a_chat(tenant)
     actor = tenant.actor("member")
-    told = beside(
+    outcomes = beside(
         lambda: delete_folder(folder=seen_before(folder), actor=actor),
         lambda: update_conversation(conversation=row, actor=actor, folder_id=folder.pk),
     )
-    assert isinstance(told, InvalidInput)
+    assert isinstance(outcomes, InvalidInput)
     assert is_there(row)
 
 
@@ -268,18 +268,18 @@ def test_a_chat_is_not_begun_in_a_folder_that_is_being_deleted(tenant: Tenant) -
     folder = a_folder(tenant)
     a_bud(tenant)
     actor = tenant.actor("member")
-    told = beside(
+    outcomes = beside(
         lambda: delete_folder(folder=seen_before(folder), actor=actor),
         lambda: a_chat(tenant, folder_id=folder.pk, client_id="from-the-page"),
     )
-    assert isinstance(told, InvalidInput)
+    assert isinstance(outcomes, InvalidInput)
 
 
 @pytest.mark.postgresql
 def test_a_folder_is_made_once_whatever_is_pressed(tenant: Tenant) -> None:
     """REL-427: of two of one name the second is told."""
-    told = beside(lambda: a_folder(tenant), lambda: a_folder(tenant))
-    assert isinstance(told, InvalidInput)
+    outcomes = beside(lambda: a_folder(tenant), lambda: a_folder(tenant))
+    assert isinstance(outcomes, InvalidInput)
 
 
 @pytest.mark.postgresql
@@ -289,11 +289,11 @@ def test_a_file_that_is_taken_from_a_bud_while_it_is_copied_stays_in_the_copy(
     """REL-1547: both share its content, which goes only when neither has it."""
     bud, actor = a_bud(tenant), tenant.actor()
     file = add_knowledge(bud=bud, name="guide.md", content=b"# Guide\nWater it.", actor=actor)
-    told = beside(
+    outcomes = beside(
         lambda: duplicate_bud(bud=bud, actor=actor),
         lambda: remove_knowledge(file=seen_before(file), actor=actor),
     )
-    assert told is None
+    assert outcomes is None
     [left] = KnowledgeFile.objects.for_workspace(tenant.workspace)
     assert left.bud_id != bud.pk
     assert storage.read(left.path) == b"# Guide\nWater it."
@@ -381,11 +381,11 @@ def test_a_folder_into_which_a_chat_is_being_moved_is_deleted_all_the_same(tenan
     """REL-1545: the chat is in no folder then."""
     folder, row = a_folder(tenant), a_chat(tenant)
     actor = tenant.actor("member")
-    told = beside(
+    outcomes = beside(
         lambda: update_conversation(conversation=row, actor=actor, folder_id=folder.pk),
         lambda: delete_folder(folder=seen_before(folder), actor=actor),
     )
-    assert told is None
+    assert outcomes is None
     assert not Folder.objects.for_workspace(tenant.workspace).exists()
     assert seen_before(row).folder_id is None
 

@@ -15,7 +15,7 @@ from chat.services.branches import edit_message, fork_conversation, regenerate, 
 from chat.services.exports import ExportFormat, export_conversation
 from chat.services.turns import retry_turn, stop_turn
 from tests.chat.conftest import Chat
-from tests.chat.services.branching import ask, asked_of_the_model, message_of, said
+from tests.chat.services.branching import ask, asked_of_the_model, message_of, texts_of
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.words.formats import Formats, written_for
 
@@ -31,7 +31,7 @@ def test_an_edited_question_is_a_sibling_and_the_model_reads_its_path_alone(chat
             message=message_of(chat, "two"), client_id="edit", text="deux", actor=chat.actor
         )
     chat.watching.turn("completed")
-    assert said(chat) == ["one", "first", "deux", "instead"]
+    assert texts_of(chat) == ["one", "first", "deux", "instead"]
     assert asked_of_the_model(chat) == ["one", "first", "deux"]
     assert sent.message.parent_id == message_of(chat, "two").parent_id
     assert len(chat.model.requests) == 3
@@ -45,16 +45,16 @@ def test_another_answer_is_a_sibling_of_the_first(chat: Chat) -> None:
     begun = {regenerate(turn=turn, client_id="more", actor=chat.actor).pk for _ in range(2)}
     chat.watching.turn("completed")
     assert len(begun) == 1
-    assert said(chat) == ["one", "again"]
+    assert texts_of(chat) == ["one", "again"]
     assert asked_of_the_model(chat) == ["one"]
     assert message_of(chat, "again").parent_id == message_of(chat, "first").parent_id
     show_branch(message=message_of(chat, "first"), actor=chat.actor)
-    assert said(chat) == ["one", "first"]
+    assert texts_of(chat) == ["one", "first"]
     ask(chat, "two", "second")
-    assert said(chat) == ["one", "first", "two", "second"]
+    assert texts_of(chat) == ["one", "first", "two", "second"]
     assert asked_of_the_model(chat) == ["one", "first", "two"]
     show_branch(message=message_of(chat, "again"), actor=chat.actor)
-    assert said(chat) == ["one", "again"]
+    assert texts_of(chat) == ["one", "again"]
 
 
 def test_a_branch_is_shown_down_to_its_newest_end(chat: Chat) -> None:
@@ -65,9 +65,9 @@ def test_a_branch_is_shown_down_to_its_newest_end(chat: Chat) -> None:
     chat.watching.forget()
     edit_message(message=message_of(chat, "one"), client_id="e", text="uno", actor=chat.actor)
     chat.watching.turn("completed")
-    assert said(chat) == ["uno", "other"]
+    assert texts_of(chat) == ["uno", "other"]
     show_branch(message=message_of(chat, "one"), actor=chat.actor)
-    assert said(chat) == ["one", "first", "two", "second"]
+    assert texts_of(chat) == ["one", "first", "two", "second"]
 
 
 def test_nothing_branches_while_an_answer_is_being_written(chat: Chat) -> None:
@@ -153,7 +153,7 @@ def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
     assert again == new
     assert new.forked_from == chat.conversation.pk
     copied = path_to(chat.tenant.workspace.pk, new.leaf_id)
-    assert [row.text for row in copied] == said(chat)
+    assert [row.text for row in copied] == texts_of(chat)
     calls = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(turn__conversation=new)
     assert [call.status for call in calls] == ["cancelled"]
     assert chat.snapshot() == old
@@ -209,6 +209,6 @@ def test_an_export_says_how_much_of_a_result_it_leaves_out(chat: Chat) -> None:
     text = export_conversation(conversation, ExportFormat.MARKDOWN).body
     assert "The other 1,000 characters are in the chat." in text
     exported = json.loads(export_conversation(conversation, ExportFormat.JSON).body)
-    (told,) = exported["messages"][-1]["tool_calls"]
-    assert told["result_left_out"] == 1_000
-    assert len(told["result"]) == 20_000
+    (exported_call,) = exported["messages"][-1]["tool_calls"]
+    assert exported_call["result_left_out"] == 1_000
+    assert len(exported_call["result"]) == 20_000

@@ -109,14 +109,14 @@ def test_a_version_comes_back_without_what_is_gone(tenant: Tenant) -> None:
     text = page.content.decode()
     assert "a provider that was deleted" in text
     assert provider_id not in text
-    for told in (
+    for words in (
         "Version 1 is back.",
         "Its model provider was deleted",
         "Servers that are gone were left out: 1.",
         "Tools that are gone were left out: garden.echo.",
         "The tool that it has to use is gone: echo.",
     ):
-        assert told in text
+        assert words in text
     bud.refresh_from_db()
     assert (bud.system_prompt, bud.model, bud.provider_id) == ("Write.", "", None)
     assert bud.mcp.servers == [kept.pk]
@@ -330,13 +330,13 @@ def test_importing_a_bud_says_what_it_did_and_asks_for_a_file(tenant: Tenant) ->
     empty = client.post(url, {"text": "  "})
     assert empty.status_code == 422
     assert "Choose a file, or paste its text." in empty.content.decode()
-    for text, told in (
+    for text, message in (
         ("name: Poet\nslug: poet", "Poet is ready."),
         ("name: Poet\nslug: poet", "Poet is as the file says already. Nothing was changed."),
         ("name: Bard\nslug: poet", "Bard was changed by the file."),
     ):
         page = client.post(url, {"text": text}, follow=True)
-        assert [str(one) for one in page.context["messages"]] == [told]
+        assert [str(one) for one in page.context["messages"]] == [message]
 
 
 def file_of(text: str) -> SimpleUploadedFile:

@@ -46,13 +46,15 @@ def test_the_list_of_buds_is_searched_and_filtered_over_all_of_them(tenant: Tena
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [("stat=x", "There is no filter “stat”."), ("state=gone", "There is no state “gone”.")],
 )
-def test_a_filter_with_a_typo_is_told_at_the_field(tenant: Tenant, query: str, told: str) -> None:
+def test_a_filter_with_a_typo_is_told_at_the_field(
+    tenant: Tenant, query: str, message: str
+) -> None:
     """REL-762."""
     page = tenant.client("admin").get(f"/w/acme/buds/?{query}").content.decode()
-    assert f'<p class="field-error" id="bud-state-fault" role="alert">{told}</p>' in page
+    assert f'<p class="field-error" id="bud-state-fault" role="alert">{message}</p>' in page
     assert 'aria-describedby="bud-state-fault"' in page
 
 

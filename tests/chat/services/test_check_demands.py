@@ -262,13 +262,13 @@ def test_no_checks_of_a_workspaces_file_run_if_one_bud_is_refused(demanding: Cha
 def test_who_insists_on_a_workspaces_file_is_in_the_log(demanding: Chat) -> None:
     """REL-1226, SEC-577: the refusal says that one can; then the whole file applies."""
     place, file = servus(demanding)
-    told = len(unchecked(demanding))
+    warned = len(unchecked(demanding))
     with pytest.raises(ChecksMissing) as refused:
         apply_file(place, file)
     assert list(refused.value.fields) == [f"buds.{demanding.bud.slug}"]
     apply_file(place, file, skips_checks=True)
     assert prompt_of(demanding)[1] == "Say servus"
-    assert len(unchecked(demanding)) == told + 1
+    assert len(unchecked(demanding)) == warned + 1
 
 
 def test_a_file_says_that_a_bud_demands_its_checks(demanding: Chat) -> None:
@@ -332,9 +332,9 @@ def test_apply_runs_checks_and_insists(demanding: Chat, tmp_path: Path) -> None:
     who = ("--workspace", place.workspace.slug, "--user", demanding.tenant.owner.email)
 
     def run(*options: str) -> str:
-        told = StringIO()
-        call_command("apply", str(path), *who, *options, stdout=told)
-        return told.getvalue()
+        output = StringIO()
+        call_command("apply", str(path), *who, *options, stdout=output)
+        return output.getvalue()
 
     with pytest.raises(CommandError, match="--run-checks"):
         run()

@@ -220,9 +220,12 @@ def test_checks_travel_in_the_buds_file_and_with_a_copy(two_workspaces: TwoTenan
     add_check(bud=bud, values={"question": "Hello", "criterion": "It greets"}, actor=admin)
     text = write_bud(bud)
 
-    def apply(told: str) -> Bud:
+    def apply(instructions: str) -> Bud:
         made, _ = apply_bud(
-            told, workspace_id=other.workspace.pk, person=other.admin, actor=other.actor("admin")
+            instructions,
+            workspace_id=other.workspace.pk,
+            person=other.admin,
+            actor=other.actor("admin"),
         )
         return made
 

@@ -200,9 +200,9 @@ async def test_the_socket_and_rest_answer_conflict(chat: Chat) -> None:
     given = {"conversation_id": str(chat.conversation.pk), "client_id": "c"}
     async with opened(chat.tenant) as socket:
         await socket.answer(type="send", text="one", **given)
-        told = await socket.answer(type="send", text="two", **given)
-        assert (told["type"], told["code"]) == ("error", "conflict")
-        assert "new client id" in told["message"]
+        answer = await socket.answer(type="send", text="two", **given)
+        assert (answer["type"], answer["code"]) == ("error", "conflict")
+        assert "new client id" in answer["message"]
     headers = {"X-Workspace": chat.tenant.workspace.slug}
     client = await sync_to_async(chat.tenant.client)("member", headers=headers)
     path = f"/api/conversations/{chat.conversation.pk}/messages/"

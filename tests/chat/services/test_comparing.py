@@ -40,7 +40,7 @@ from tests.chat.artifacts.uploads import upload
 from tests.chat.conftest import Chat
 from tests.chat.engine.queueing import busy, queued, until_answered
 from tests.chat.engine.statements import add_messages, statements
-from tests.chat.services.branching import ask, message_of, said
+from tests.chat.services.branching import ask, message_of, texts_of
 from tests.factories import TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
@@ -201,13 +201,13 @@ def test_if_one_fails_the_other_goes_on_and_is_gone_on_from(pair: Pair) -> None:
     assert chat.snapshot()["conversation"]["status"] == "running"
     hold.set()
     pair.until(second, "completed")
-    assert said(chat) == ["one", "all right"]
+    assert texts_of(chat) == ["one", "all right"]
     chat.model.say("at last")
     chat.watching.forget()
     retry_turn(turn=failed, actor=chat.actor)
     pair.until(first, "completed")
     # The other was first; both still stand side by side.
-    assert said(chat) == ["one", "all right"]
+    assert texts_of(chat) == ["one", "all right"]
     assert chat.reload_conversation().comparison == first.comparison
 
 
@@ -224,7 +224,7 @@ def test_one_is_stopped_and_the_other_goes_on(pair: Pair) -> None:
     pair.until(first, "cancelled")
     hold.set()
     pair.until(second, "completed")
-    assert said(chat) == ["one", "from second"]
+    assert texts_of(chat) == ["one", "from second"]
     assert message_of(chat, "never").status == "stopped"
 
 
@@ -238,7 +238,7 @@ def test_the_chosen_answer_is_gone_on_from_and_the_other_stays_a_branch(pair: Pa
     ask(chat, "two", "next")
     assert words(chat.model) == ["one", "from second", "two"]
     show_branch(message=message_of(chat, "from first"), actor=chat.actor)
-    assert said(chat) == ["one", "from first"]
+    assert texts_of(chat) == ["one", "from first"]
     with pytest.raises(Conflict):
         choose_answer(turn=second, actor=chat.actor)
 
@@ -257,7 +257,7 @@ def test_choosing_stops_what_is_still_written(pair: Pair) -> None:
     pair.until(first, "cancelled")
     hold.set()
     pair.until(second, "completed")
-    assert said(chat) == ["one", "and so on"]
+    assert texts_of(chat) == ["one", "and so on"]
 
 
 def test_writing_on_goes_on_from_the_first_that_is_complete(pair: Pair) -> None:
@@ -365,9 +365,9 @@ def test_tools_and_approvals_of_each_answer_work(pair: Pair) -> None:
     pair.until(first, "completed")
     assert chat.server.calls == [("destroy", {"what": "the world"})]
     # Its further step did not take the path from the answer that was complete first.
-    assert said(chat) == ["one", "I would not"]
+    assert texts_of(chat) == ["one", "I would not"]
     choose_answer(turn=first, actor=chat.actor)
-    assert said(chat)[-1] == "gone"
+    assert texts_of(chat)[-1] == "gone"
 
 
 def test_what_is_attached_is_read_once_for_all(pair: Pair) -> None:
@@ -399,14 +399,14 @@ def test_another_model_answers_beside_an_answer(pair: Pair) -> None:
     assert earlier.pk == turn.pk
     pair.until(beside, "completed")
     assert words(pair.second) == ["one"]
-    assert said(chat) == ["one", "first"]
+    assert texts_of(chat) == ["one", "first"]
     pair.second.say("a third")
     third = compare_answer(turn=beside, client_id="c", model=pair.models[1], actor=chat.actor)
     assert pair.until(third, "completed").comparison == chat.reload(turn).comparison
     with pytest.raises(Conflict, match="up to 3"):
         compare_answer(turn=turn, client_id="d", model=pair.models[1], actor=chat.actor)
     choose_answer(turn=beside, actor=chat.actor)
-    assert said(chat) == ["one", "beside"]
+    assert texts_of(chat) == ["one", "beside"]
 
 
 @pytest.mark.both_engines
@@ -465,12 +465,12 @@ def test_another_wording_and_another_answer_end_the_comparison(pair: Pair) -> No
     chat.watching.forget()
     regenerate(turn=second, client_id="r", actor=chat.actor)
     chat.watching.turn("completed")
-    assert said(chat) == ["one", "again"]
+    assert texts_of(chat) == ["one", "again"]
     chat.model.say("to uno")
     chat.watching.forget()
     edit_message(message=message_of(chat, "one"), client_id="e", text="uno", actor=chat.actor)
     chat.watching.turn("completed")
-    assert said(chat) == ["uno", "to uno"]
+    assert texts_of(chat) == ["uno", "to uno"]
     assert first.comparison == second.comparison
 
 
@@ -529,7 +529,7 @@ def test_nobody_compares_or_chooses_in_anothers_chat(pair: Pair) -> None:
     choose = f"/api/turns/{beside[0]['id']}/choose/"
     assert post("admin", choose).status_code == 404
     assert post("member", choose).status_code == 200
-    assert said(chat) == ["one", "from second"]
+    assert texts_of(chat) == ["one", "from second"]
     refused = post("member", path, **{**body, "client_id": "d", "compare": body["compare"][:1]})
     assert refused.status_code == 422
     assert "two or three" in str(refused.json())

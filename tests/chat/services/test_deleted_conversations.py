@@ -253,8 +253,8 @@ def test_what_waits_in_it_is_ended_and_can_not_be_decided(chat: Chat) -> None:
         headers=headers,
     )
     assert answer.status_code == 404
-    said = Message.objects.for_workspace(chat.tenant.workspace).count()
-    assert said > 0
+    messages_before = Message.objects.for_workspace(chat.tenant.workspace).count()
+    assert messages_before > 0
     row = restore_conversation(conversation=chat.reload_conversation(), actor=chat.actor)
     assert row.deleted_at is None
     answer = client.post(
@@ -265,4 +265,4 @@ def test_what_waits_in_it_is_ended_and_can_not_be_decided(chat: Chat) -> None:
     )
     assert answer.status_code == 409
     assert chat.server.calls == []
-    assert Message.objects.for_workspace(chat.tenant.workspace).count() == said
+    assert Message.objects.for_workspace(chat.tenant.workspace).count() == messages_before

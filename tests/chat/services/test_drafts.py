@@ -117,7 +117,7 @@ def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:
     """REL-754: nobody else's do, and no page hears of the same text or files again."""
     now = database_now() - timedelta(minutes=5)
     conversation = talk(tenant, "member", "hello")
-    with patch.object(drafts, "announce") as told:
+    with patch.object(drafts, "announce") as announced:
         keep(tenant, "", now)
         keep(tenant, "new", now + timedelta(seconds=1), conversation.pk)
         keep(tenant, "new", now + timedelta(seconds=2), conversation.pk)
@@ -126,7 +126,7 @@ def test_open_pages_of_the_writer_hear_of_another_text(tenant: Tenant) -> None:
         keep(tenant, "", now + timedelta(seconds=4), conversation.pk, files=[a_file()])
         keep(tenant, "", now + timedelta(seconds=5), conversation.pk, files=[a_file()])
         keep(tenant, "", now + timedelta(seconds=6), conversation.pk)
-    nudges = [call.args[1] for call in told.call_args_list]
+    nudges = [call.args[1] for call in announced.call_args_list]
     assert [nudge.kind for nudge in nudges] == ["draft.changed"] * 4
     assert {nudge.id for nudge in nudges} == {str(conversation.pk)}
     assert {nudge.user_id for nudge in nudges} == {str(tenant.member.pk)}

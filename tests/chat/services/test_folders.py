@@ -191,7 +191,7 @@ def test_filters_narrow_what_is_found(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("frm:clerk", "Did you mean “from”?"),
         ("is:archvied", "Did you mean “archived”?"),
@@ -204,11 +204,11 @@ def test_filters_narrow_what_is_found(tenant: Tenant) -> None:
         ("is:pinned is:archived", "is given twice"),
     ],
 )
-def test_a_filter_that_cannot_be_read_is_told(tenant: Tenant, query: str, told: str) -> None:
+def test_a_filter_that_cannot_be_read_is_told(tenant: Tenant, query: str, message: str) -> None:
     """REL-429: in words at the field, also over REST; a link and a quoted colon are words."""
     with pytest.raises(InvalidInput) as refused:
         search(workspace=tenant.workspace, person=tenant.member, query=query)
-    assert told in str(refused.value.fields["q"])
+    assert message in str(refused.value.fields["q"])
     header = {"X-Workspace": tenant.workspace.slug}
     answer = tenant.client("member").get("/api/search/", {"q": query}, headers=header)
     assert answer.status_code in (400, 422)
@@ -219,14 +219,14 @@ def test_a_filter_that_cannot_be_read_is_told(tenant: Tenant, query: str, told: 
 
 def test_open_pages_of_the_owner_hear_of_other_folders(tenant: Tenant) -> None:
     """REL-1242: of a new one, another name and a deletion; a name that is refused is told to nobody."""
-    with patch.object(folders, "announce") as told:
+    with patch.object(folders, "announce") as announced:
         plans = folder_of(tenant, "Plans")
         update_folder(folder=plans, actor=tenant.actor("member"), name="Later")
         with pytest.raises(InvalidInput):
             folder_of(tenant, "Later")
         pk = str(plans.pk)
         delete_folder(folder=plans, actor=tenant.actor("member"))
-    nudges = [call.args[1] for call in told.call_args_list]
+    nudges = [call.args[1] for call in announced.call_args_list]
     assert [(nudge.kind, nudge.id) for nudge in nudges] == [("folder.changed", pk)] * 3
     assert {nudge.user_id for nudge in nudges} == {str(tenant.member.pk)}
 

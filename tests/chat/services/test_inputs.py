@@ -49,8 +49,8 @@ def test_a_form_is_answered_and_the_call_goes_on(asked: Chat) -> None:
     assert asked.calls()[0].status == "succeeded"
     [kept] = asked.snapshot()["input_requests"]
     assert (kept["status"], kept["answer"]) == ("accepted", ADA)
-    told = asked.model.requests[1]["messages"][-1]["content"]
-    assert "Ada, 3 at the garden, noon" in told
+    content = asked.model.requests[1]["messages"][-1]["content"]
+    assert "Ada, 3 at the garden, noon" in content
 
 
 @pytest.mark.parametrize(("action", "words"), [("decline", "declined"), ("cancel", "cancelled")])
@@ -199,9 +199,9 @@ def test_a_result_that_could_not_be_recorded_is_withheld(
     assert call.status == "outcome_unknown"
     resolve_call(call=call, resolution=Resolution.GIVE_UP, actor=parked.actor)
     parked.watching.turn("completed")
-    told = parked.model.requests[1]["messages"][-1]["content"]
-    assert "Ada" not in told
-    assert "Do not repeat it" in told
+    content = parked.model.requests[1]["messages"][-1]["content"]
+    assert "Ada" not in content
+    assert "Do not repeat it" in content
     assert UNKNOWN in log_of(parked)
 
 

@@ -20,7 +20,7 @@ from chat.services.usage import usage_of
 from chat.values import WhenBusy
 from tests.chat.conftest import Chat
 from tests.chat.engine.queueing import busy, until_answered
-from tests.chat.services.branching import ask, message_of, said
+from tests.chat.services.branching import ask, message_of, texts_of
 from tests.factories import TwoTenants
 from workspaces.errors import Conflict, InvalidInput
 
@@ -74,8 +74,8 @@ def test_a_named_bud_answers_one_message_as_itself(chat: Chat) -> None:
     assert asked["model"] == "poetic"
     assert tools_in(usual)
     assert not tools_in(usual) & tools_in(asked)
-    told = chat.snapshot()["turns"]
-    assert [one["bud_id"] for one in told] == [None, str(turn.mentioned_bud_id)]
+    turns = chat.snapshot()["turns"]
+    assert [one["bud_id"] for one in turns] == [None, str(turn.mentioned_bud_id)]
     ask(chat, "three", "third")
     assert chat.model.requests[-1]["model"] == usual["model"]
     assert tools_in(chat.model.requests[-1]) == tools_in(usual)
@@ -131,7 +131,7 @@ def test_an_answer_again_and_another_wording_stay_with_the_named_bud(chat: Chat)
     edit_message(message=message_of(chat, "one"), client_id="e", text="uno", actor=chat.actor)
     chat.watching.turn("completed")
     assert chat.model.requests[-1]["model"] == "poetic"
-    assert said(chat) == ["uno", "a third poem"]
+    assert texts_of(chat) == ["uno", "a third poem"]
     copy = fork_conversation(
         message=message_of(chat, "a third poem"),
         client_id="fork",

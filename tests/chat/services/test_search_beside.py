@@ -161,8 +161,8 @@ def test_no_query_finds_all_calls_or_is_a_fault(tenant: Tenant, query: str) -> N
 
 def test_a_message_is_found_once(tenant: Tenant) -> None:
     """REL-1160: not by its calls if it says the words itself, and not by each of its calls."""
-    said, asked = say(tenant, text="An orchid"), say(tenant, text="Wait.")
-    call(said, model_text="orchid")
+    message, asked = say(tenant, text="An orchid"), say(tenant, text="Wait.")
+    call(message, model_text="orchid")
     for _ in range(3):
         call(asked, model_text="orchid")
     assert [hit.message_id for hit in hits(tenant, "orchid")] == [asked.pk]

@@ -194,8 +194,8 @@ def test_switching_public_links_off_stops_them_at_once(
     allow_links(tenant, False)
     assert page(shared, client).status_code == 404
     assert not may_read(shared, tenant.admin)
-    told = faults(tenant, conversation, audience=ShareAudience.LINK)
-    assert "does not allow links" in told["audience"][0]
+    refused = faults(tenant, conversation, audience=ShareAudience.LINK)
+    assert "does not allow links" in refused["audience"][0]
     allow_links(tenant, True)
     assert page(shared, client).status_code == 200
 
@@ -370,8 +370,8 @@ def test_a_chat_of_ten_thousand_messages_is_refused_and_a_part_of_it_is_shared(
     long = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
     answers = add_messages(long, 10_000)
     with CaptureQueriesContext(connection) as asked:
-        told = faults(tenant, long)
-    assert "more than 1,000 messages" in told[""][0]
+        found = faults(tenant, long)
+    assert "more than 1,000 messages" in found[""][0]
     assert len(asked) < 12
     shared = share(tenant, long, until=answers[499])
     assert len(shared.text.value.messages) == 1_000
@@ -459,16 +459,16 @@ def test_the_log_says_who_shared_what_with_whom_and_never_what_it_says(
     )
     stop_sharing(shared=shared, actor=tenant.actor("member"))
     entries = entries_of(tenant)
-    told = str([entry.details for entry in entries])
+    text = str([entry.details for entry in entries])
     verbs = [entry.details["verb"] for entry in entries]
     assert verbs[0] == "created"
     assert verbs[-1] == "deleted"
-    assert str(conversation.pk) in told
-    assert f"'readers': ['{tenant.admin.email}']" in told
-    assert "'audience': 'workspace'" in told
-    assert f"'copied_by': '{tenant.admin.email}'" in told
+    assert str(conversation.pk) in text
+    assert f"'readers': ['{tenant.admin.email}']" in text
+    assert "'audience': 'workspace'" in text
+    assert f"'copied_by': '{tenant.admin.email}'" in text
     for private in ("Orders", "Because", "find_orders", token_of(shared)):
-        assert private not in told
+        assert private not in text
 
 
 def test_only_the_sharer_and_administrators_stop_it(

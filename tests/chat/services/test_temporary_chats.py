@@ -143,11 +143,11 @@ def test_it_is_erased_some_hours_after_its_last_activity(acme: Tenant, settings:
     for row in (over, answered, usual):
         hours_ago(row, temporary_hours() + 0.1)
     hours_ago(young, temporary_hours() - 0.1)
-    said = Message.objects.for_workspace(acme.workspace).get(conversation=answered)
+    message = Message.objects.for_workspace(acme.workspace).get(conversation=answered)
     Turn.objects.create(
         workspace=acme.workspace,
         conversation=answered,
-        user_message=said,
+        user_message=message,
         asked_by=acme.member,
         source="chat",
         status="completed",

@@ -35,8 +35,8 @@ async def test_a_deleted_chat_is_not_there(chat: Chat) -> None:
             {"type": "send", **of_chat, "client_id": "c1", "text": "hi"},
             {"type": "seen", **of_chat, "until": "2026-11-21T08:00:00Z"},
         ):
-            told = await socket.answer(**command)
-            assert (told["type"], told["code"]) == ("error", "not_found"), command
+            answer = await socket.answer(**command)
+            assert (answer["type"], answer["code"]) == ("error", "not_found"), command
         await sync_to_async(row.refresh_from_db)()
         await sync_to_async(restore_conversation)(conversation=row, actor=actor)
         assert (await socket.answer(type="subscribe", **of_chat))["type"] == "snapshot"
@@ -183,7 +183,7 @@ async def test_a_page_opens_and_follows_a_chat_while_the_layer_is_away(
         monkeypatch.setattr(InMemoryChannelLayer, name, away)
     place = {"conversation_id": str(chat.conversation.pk)}
     async with opened(chat.tenant) as socket:
-        told = await socket.answer(type="subscribe", **place)
-        assert told["type"] == "snapshot"
-        told = await socket.answer(type="unsubscribe", **place)
-        assert told["type"] == "accepted"
+        answer = await socket.answer(type="subscribe", **place)
+        assert answer["type"] == "snapshot"
+        answer = await socket.answer(type="unsubscribe", **place)
+        assert answer["type"] == "accepted"

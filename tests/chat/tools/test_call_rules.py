@@ -366,8 +366,8 @@ def test_members_cannot_decide_for_others_over_rest(chat: Chat) -> None:
 
 def offered_to(chat: Chat, request: int = 0) -> set[str]:
     """The tools of the server that the model was told of."""
-    told = chat.model.requests[request].get("tools", [])
-    names = {one["function"]["name"] for one in told}
+    tools = chat.model.requests[request].get("tools", [])
+    names = {one["function"]["name"] for one in tools}
     return {name for name in names if name.startswith("counting__")}
 
 

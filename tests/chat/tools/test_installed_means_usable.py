@@ -111,8 +111,8 @@ def test_ones_own_server_is_used_in_ones_own_chats_alone(tenant: Tenant) -> None
     assert used(bud, tenant.admin) == used(bud) == {}
     conversation = Conversation(workspace=tenant.workspace, bud=bud, owner=tenant.member)
     conversation.mcp_config_overrides = {"disabled_servers": [str(McpServer.unscoped.get().pk)]}
-    told = ChatSetting.of(conversation).servers()
-    assert [(one.is_usable, one.code) for one in told] == [(False, "off_here")]
+    servers = ChatSetting.of(conversation).servers()
+    assert [(one.is_usable, one.code) for one in servers] == [(False, "off_here")]
     tenant.workspace.allows_personal_servers = False
     tenant.workspace.save()
     assert ahead(bud, tenant.member.pk).servers() == ()

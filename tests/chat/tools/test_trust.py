@@ -216,12 +216,12 @@ def read_page(chat: Chat, text: str = "read the news at news.example") -> Turn:
     return turn
 
 
-def carry_out(chat: Chat, text: str, said: str = "go") -> None:
+def carry_out(chat: Chat, text: str, question: str = "go") -> None:
     """A turn whose model calls a tool that only reads, with this in its arguments."""
     chat.watching.forget()
     chat.model.call(("counting__echo", {"text": text}))
     chat.model.say("done")
-    chat.send(said)
+    chat.send(question)
 
 
 def asked(chat: Chat) -> ToolCall:
@@ -296,7 +296,7 @@ def test_where_the_person_or_the_bud_wants_data_to_go_is_not_asked_about(chat: C
     bud_rows = Bud.objects.for_workspace(chat.tenant.workspace).filter(pk=chat.bud.pk)
     bud_rows.update(system_prompt="Look things up at https://wiki.example/start.")
     read_page(chat)
-    carry_out(chat, "https://docs.example/a", said="what does docs.example say?")
+    carry_out(chat, "https://docs.example/a", question="what does docs.example say?")
     chat.watching.turn("completed")
     carry_out(chat, "https://wiki.example/b")
     chat.watching.turn("completed")

@@ -229,8 +229,8 @@ def test_the_owner_reads_the_page(root: Api) -> None:
     all_ran()
     ran(HOURLY, timedelta(minutes=5), **failed_now())
     text = root.client.get(URL).content.decode()
-    for told in ("celery@machine-1", "Remove files that no chat", "ConnectionError", "every hour"):
-        assert told in text
+    for words in ("celery@machine-1", "Remove files that no chat", "ConnectionError", "every hour"):
+        assert words in text
     assert text.index("Remove files that no chat") < text.index("Count log entries")
 
 
@@ -264,8 +264,8 @@ def test_it_says_how_long_tasks_wait(
     assert report.waiting_since is not None
     assert before <= report.waiting_since <= between
     assert "The oldest since" in root.client.get(URL).content.decode()
-    told = datetime.fromisoformat(root.get("jobs/").json()["waiting_since"])
-    assert told == report.waiting_since
+    moment = datetime.fromisoformat(root.get("jobs/").json()["waiting_since"])
+    assert moment == report.waiting_since
     if settings.TRELLIS.redis_url is None:
         return
     assert doctor.examine_part("queues").state is doctor.FindingState.OK

@@ -138,24 +138,24 @@ def test_the_page_tells_how_old_the_look_for_damage_is(
 ) -> None:
     """REL-2094: the page and REST do not wait; `manage.py doctor` looks at once."""
 
-    def told() -> dict[str, str]:
+    def database_line() -> dict[str, str]:
         shown = root.get("state/").json()["findings"]
         page = root.client.get("/platform/state/").content.decode()
         (found,) = (one for one in shown if one["part"] == "database")
         assert found["text"][1:] in page
         return dict(found)
 
-    assert "looks for damage in its file" in told()["text"]
+    assert "looks for damage in its file" in database_line()["text"]
     asked.set()
     ended(sqlite_looks.damage, file)
     ahead = FileFinding(False, datetime.now(UTC) + timedelta(minutes=1))  # a clock was set back
     monkeypatch.setattr(sqlite_looks.damage, "_last", ahead)
-    assert told()["text"].endswith("no damage was found in its file just now")
+    assert database_line()["text"].endswith("no damage was found in its file just now")
     old = FileFinding(False, datetime.now(UTC) - timedelta(days=4))
     monkeypatch.setattr(sqlite_looks.damage, "_last", old)
-    assert told()["text"].endswith("no damage was found in its file 4 days ago")
+    assert database_line()["text"].endswith("no damage was found in its file 4 days ago")
     monkeypatch.setattr(sqlite_looks.damage, "_last", FileFinding(True, old.at))
-    assert (told()["text"], told()["state"]) == (DAMAGED.text, "failed")
+    assert (database_line()["text"], database_line()["state"]) == (DAMAGED.text, "failed")
     found = {one.part: one for one in doctor.examine()}
     assert found["database"].state is FindingState.OK
     assert "damage" not in found["database"].text

@@ -246,17 +246,17 @@ def test_pings_are_answered_now_and_then(port: int) -> None:
     """SEC-659: answers that nobody reads do not pile up."""
     with socket_to(port) as line:
         line.sendall(frame(PING, b"there?") * 1000 + frame(8))
-        told = line.makefile("rb").read()
-    assert told.count(b"there?") in {1, 2}
+        stream = line.makefile("rb").read()
+    assert stream.count(b"there?") in {1, 2}
 
 
-def text_of(told: BinaryIO) -> str:
+def text_of(stream: BinaryIO) -> str:
     """The next message: frames of a server are not masked (RFC 6455, section 5.2)."""
-    kind, size = told.read(2)
+    kind, size = stream.read(2)
     assert kind == 0x80 | TEXT
     if size > 125:
-        size = int.from_bytes(told.read(2 if size == 126 else 8))
-    return told.read(size).decode()
+        size = int.from_bytes(stream.read(2 if size == 126 else 8))
+    return stream.read(size).decode()
 
 
 def test_what_is_sent_at_once_keeps_its_order(port: int) -> None:
@@ -293,5 +293,5 @@ def test_what_serves_a_page_cleans_up_at_the_end_of_the_process() -> None:
         with socket_to(number, "/ws/ended"), socket_to(number):
             time.sleep(2.5)  # then the server has noticed that nothing serves the first one
             process.terminate()
-            told, _errors = process.communicate(timeout=20)
-        assert told == b"cleaned up\n"
+            output, _errors = process.communicate(timeout=20)
+        assert output == b"cleaned up\n"

@@ -73,8 +73,8 @@ def test_a_form_that_is_sent_after_the_session_ended_leads_back_to_its_page(tena
         headers = {"Referer": came_from} if came_from else {}
         answer = browser.post(address, {"role": "admin"}, headers=headers)
         assert answer.status_code == 302
-        told = urlsplit(answer["Location"])
-        assert (told.path, parse_qs(told.query)) == ("/accounts/login/", {"next": [led_to]})
+        target = urlsplit(answer["Location"])
+        assert (target.path, parse_qs(target.query)) == ("/accounts/login/", {"next": [led_to]})
     entered = browser.get(answer["Location"]).content.decode()
     assert "You were signed out, so nothing was saved." in entered
     seen = browser.get(page)

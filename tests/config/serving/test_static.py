@@ -72,20 +72,20 @@ async def test_browsers_get_the_smallest_copy_that_they_can_read(
 ) -> None:
     """REL-370: Brotli, gzip or neither, by what was asked for; caches keep them apart, and a hashed name for ever."""
     collect(settings)
-    told, body = await fetch("/static/web/app-abcdefgh.js", "gzip, deflate, br")
-    assert told["Content-Encoding"] == "br"
+    headers, body = await fetch("/static/web/app-abcdefgh.js", "gzip, deflate, br")
+    assert headers["Content-Encoding"] == "br"
     assert brotli.decompress(body) == TEXT
-    assert told["Vary"] == "Accept-Encoding"
-    assert "immutable" in told["Cache-Control"]
-    told, body = await fetch("/static/web/app-abcdefgh.js", "gzip")
-    assert told["Content-Encoding"] == "gzip"
+    assert headers["Vary"] == "Accept-Encoding"
+    assert "immutable" in headers["Cache-Control"]
+    headers, body = await fetch("/static/web/app-abcdefgh.js", "gzip")
+    assert headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(body) == TEXT
-    told, body = await fetch("/static/web/app-abcdefgh.js")
-    assert "Content-Encoding" not in told
+    headers, body = await fetch("/static/web/app-abcdefgh.js")
+    assert "Content-Encoding" not in headers
     assert body == TEXT
-    told, _ = await fetch("/static/web/plain.js", "br")
-    assert "immutable" not in told["Cache-Control"]
-    assert "max-age=3600" in told["Cache-Control"]
+    headers, _ = await fetch("/static/web/plain.js", "br")
+    assert "immutable" not in headers["Cache-Control"]
+    assert "max-age=3600" in headers["Cache-Control"]
 
 
 async def test_a_file_that_is_rebuilt_under_a_running_server_is_served_whole(
@@ -96,9 +96,9 @@ async def test_a_file_that_is_rebuilt_under_a_running_server_is_served_whole(
     client = AsyncClient()
     for text in (TEXT, TEXT * 2, b"short"):
         (built / "plain.js").write_bytes(text)
-        told, body = await fetch("/static/web/plain.js", "br", client)
-        assert int(told["Content-Length"]) == len(body)
-        whole = brotli.decompress(body) if told.get("Content-Encoding") == "br" else body
+        headers, body = await fetch("/static/web/plain.js", "br", client)
+        assert int(headers["Content-Length"]) == len(body)
+        whole = brotli.decompress(body) if headers.get("Content-Encoding") == "br" else body
         assert whole == text
     (built / "plain.js").unlink()
     (Path(settings.STATIC_ROOT) / "web" / "plain.js").unlink()
@@ -180,9 +180,9 @@ async def test_a_file_without_a_document_carries_no_policy_of_documents(
     (built / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     first, *others = settings.MIDDLEWARE
     settings.MIDDLEWARE = [*others, first]  # below those that write headers, as in the product
-    told, _ = await fetch("/static/web/plain.js")
-    assert not policies & told.keys()
-    assert told["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert told["X-Content-Type-Options"] == "nosniff"
-    told, _ = await fetch("/static/web/drawing.svg")
-    assert policies <= told.keys()
+    headers, _ = await fetch("/static/web/plain.js")
+    assert not policies & headers.keys()
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    headers, _ = await fetch("/static/web/drawing.svg")
+    assert policies <= headers.keys()

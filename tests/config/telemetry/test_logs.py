@@ -89,8 +89,8 @@ async def test_no_line_shows_what_other_servers_answer(written: io.StringIO) -> 
     logging.getLogger("ours").debug("shown")
     text = written.getvalue()
     assert "shown" in text
-    for told in ("a-session-id", "a-cookie", "a-code", "a-key", "a-path", "a-body"):
-        assert told not in text
+    for words in ("a-session-id", "a-cookie", "a-code", "a-key", "a-path", "a-body"):
+        assert words not in text
 
 
 @pytest.mark.parametrize("module", [mcp.client.session, mcp.client.streamable_http])
@@ -292,7 +292,7 @@ def test_a_log_that_nobody_reads_holds_nothing_up() -> None:
             if "lines" in lines[-1]:
                 break
         flooding.stdin.write("end\n")
-    *written, told = lines
+    *written, loss = lines
     assert [one["event"] for one in written[:2]] == ["line 0", "line 1"]
-    assert told["event"] == "log lines were left out"
-    assert len(written) + told["lines"] == 20_000
+    assert loss["event"] == "log lines were left out"
+    assert len(written) + loss["lines"] == 20_000

@@ -362,8 +362,8 @@ class EndingStreams:
 
     async def end(self, body: Any, scope: Any, answer: Any) -> None:
         self.asked += 1
-        told = b"retry: 0\nid: %d\ndata: \n\n" % self.asked
-        await reply(answer, 200, told, "text/event-stream")
+        event = b"retry: 0\nid: %d\ndata: \n\n" % self.asked
+        await reply(answer, 200, event, "text/event-stream")
 
 
 async def test_a_server_that_ends_its_stream_again_and_again_is_asked_now_and_then(

@@ -100,10 +100,10 @@ async def test_a_question_of_one_among_many_calls_is_nobodys(
     assert (other.asked, asker.asked) == ([], [])
     assert await text_of(waiting) == "done"
     # From now on this server gets one call at a time on such a connection, and its questions have an address.
-    told = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(text_of(send(spec, "ask_form", listener=person)) for person in (other, asker))
     )
-    assert told == ["accept S", "accept L"]
+    assert outcomes == ["accept S", "accept L"]
 
 
 class Thinking(Person):
@@ -164,10 +164,10 @@ async def test_over_http_each_question_finds_its_call(everywhere: Everywhere) ->
     """SEC-10: the answer's own stream is the sign, so many calls may run side by side."""
     spec = everywhere.spec("streamable_http", protocol=Protocol.LEGACY)
     people = [Person(content={"size": str(number)}) for number in range(6)]
-    told = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(text_of(send(spec, "ask_form", listener=person)) for person in people)
     )
-    assert told == [f"accept {number}" for number in range(6)]
+    assert outcomes == [f"accept {number}" for number in range(6)]
 
 
 async def test_a_stopped_calls_question_is_not_put_to_the_next_caller(

@@ -14,7 +14,7 @@ from mcp_servers.client.values import AudioPart, ContentPart, EmbeddedResourcePa
 
 
 @pytest.mark.parametrize(
-    ("said", "is_about_asking"),
+    ("sentence", "is_about_asking"),
     [
         (
             "elicitation via server-initiated requests is unavailable on 2026-07-28 connections.",
@@ -24,10 +24,10 @@ from mcp_servers.client.values import AudioPart, ContentPart, EmbeddedResourcePa
         ("the disk is full", False),
     ],
 )
-def test_a_tool_that_cannot_ask_is_told_as_such(said: str, is_about_asking: bool) -> None:
+def test_a_tool_that_cannot_ask_is_told_as_such(sentence: str, is_about_asking: bool) -> None:
     """REL-1605: FastMCP and the SDK make it an error of the tool; whoever manages the server is offered the switch."""
     result = mcp_types.CallToolResult(
-        content=[mcp_types.TextContent(type="text", text=said)], is_error=True
+        content=[mcp_types.TextContent(type="text", text=sentence)], is_error=True
     )
     outcome = read_result(
         result, workspace_id=uuid4(), limit_bytes=1000, output_schema=None, duration_ms=1

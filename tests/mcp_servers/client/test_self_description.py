@@ -136,7 +136,7 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
 ) -> None:
     """SEC-224: names, descriptions, instructions, log lines, progress, questions, suggestions and errors."""
     monkeypatch.setattr(hooks, "traced", keep_batch)
-    told: list[str] = []
+    seen: list[str] = []
 
     @sync_to_async
     def look() -> tuple[McpServer, dict[str, McpTool], McpPrompt]:
@@ -150,8 +150,8 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
         )
         report = services.test_connection(server=server, actor=tenant.actor())
         assert report.ok
-        told.append(str(report))
-        told.append(str(services.try_connection(**_try(tenant, talkative))))
+        seen.append(str(report))
+        seen.append(str(services.try_connection(**_try(tenant, talkative))))
         server = McpServer.objects.for_workspace(tenant.workspace).get()
         tools = {name: tool_of(server, name) for name in ("talk", "fail", "refuse")}
         return server, tools, McpPrompt.objects.for_workspace(tenant.workspace).get(server=server)
@@ -171,7 +171,7 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
     @sync_to_async
     def answer() -> None:
         row = InputRequest.objects.for_workspace(tenant.workspace).get()
-        told.append(json.dumps(elicitation.input_json(row), ensure_ascii=False))
+        seen.append(json.dumps(elicitation.input_json(row), ensure_ascii=False))
         assert row.message == f"question {MASK}"
         elicitation.answer_input(
             input_request=row,
@@ -184,11 +184,11 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
     outcome = await asyncio.wait_for(call, PATIENCE)
     assert outcome.as_model_text() == f"accept {MASK}"
     assert [one.message for one in progress] == [f"progress {MASK}"]
-    told += [str(await call_tool(a_request(tenant, tools[name]))) for name in ("fail", "refuse")]
-    told += [
+    seen += [str(await call_tool(a_request(tenant, tools[name]))) for name in ("fail", "refuse")]
+    seen += [
         str(await get_prompt(_prompt(tenant, prompt, {"about": about}))) for about in ("x", "error")
     ]
-    told.append(
+    seen.append(
         str(
             await read_resource(
                 ResourceRequest(
@@ -202,15 +202,15 @@ async def test_what_a_server_says_about_itself_is_masked_everywhere(
         )
     )
     spec = await sync_to_async(connection_spec)(server)
-    told += await complete(spec, ref="prompt", name="ask", argument="about", value="x")
+    seen += await complete(spec, ref="prompt", name="ask", argument="about", value="x")
     await runtime.run(buffer.close())
     everything = await sync_to_async(dump)()
     assert MASK in everything
     messages = await sync_to_async(bodies)(tenant)
     assert f"log {MASK}" in messages
-    for text in (*told, everything, messages):
+    for text in (*seen, everything, messages):
         assert SECRET not in text
-    assert [text for text in told if MASK not in text] == []
+    assert [text for text in seen if MASK not in text] == []
 
 
 def _prompt(tenant: Tenant, prompt: McpPrompt, arguments: dict[str, str]) -> PromptRequest:

@@ -92,9 +92,9 @@ async def test_other_ends_of_a_task_are_typed(serve: Any, is_modern: bool) -> No
 
     failed = {"status": "failed", "error": {"code": -32603, "message": "the disk is full"}}
     _, spec = serve(failed, is_modern=is_modern)
-    with pytest.raises(RpcError) as told:
+    with pytest.raises(RpcError) as raised:
         await calls.follow_task(spec, "task-1", limits=within(PATIENCE))
-    assert told.value.message == "the disk is full"
+    assert raised.value.message == "the disk is full"
 
     with pytest.raises(CallFailed) as caught:
         await calls.follow_task(spec, "task-of-another", limits=within(PATIENCE))

@@ -394,14 +394,14 @@ async def test_a_failed_connection_tells_a_class_and_no_more(transport: str) -> 
         (ConnectionFailed, ("127.0.0.1:9999", "no-such-name.invalid")),
         (NetworkNotAllowed, ("10.1.2.3:8080", "169.254.169.254", "192.168.1.1:9999")),
     ):
-        told = set()
+        classes = set()
         for host in hosts:
             spec = spec_for(f"{scheme}://{host}/mcp", transport=transport, connect_seconds=3.0)
             with pytest.raises(ConnectionFailed) as caught:
                 await runtime.run(pool.list_tools(spec))
-            told.add((type(caught.value), caught.value.message))
-        assert len(told) == 1, told
-        assert {type_ for type_, _ in told} == {kind}
+            classes.add((type(caught.value), caught.value.message))
+        assert len(classes) == 1, classes
+        assert {type_ for type_, _ in classes} == {kind}
 
     def greet() -> None:
         with contextlib.suppress(OSError):

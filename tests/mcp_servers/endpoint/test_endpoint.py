@@ -131,9 +131,9 @@ def test_a_token_that_reads_calls_nothing_else(
         "tools/call", {"name": "notes__write_note", "arguments": {"name": "a", "text": "b"}}
     )
     assert answer.status_code == 403
-    told = answer["WWW-Authenticate"]
-    assert 'error="insufficient_scope"' in told
-    assert told.endswith('scope="mcp:call"')
+    challenge = answer["WWW-Authenticate"]
+    assert 'error="insufficient_scope"' in challenge
+    assert challenge.endswith('scope="mcp:call"')
     assert (
         AuditEntry.objects.for_workspace(tenant.workspace)
         .filter(action="tool_call.refused", source="gateway")
@@ -285,9 +285,9 @@ def test_a_question_that_nobody_can_answer_holds_nothing_up(
 
 def test_the_words_of_a_tool_come_first(tenant: Tenant, notes: McpServer) -> None:
     """REL-2112: some clients show the first text of an error, and nothing else of it."""
-    told = McpClient(tenant, token_for(tenant)).call("notes__read_note", name="nowhere")
-    assert told["isError"]
-    (text,) = told["content"]
+    result = McpClient(tenant, token_for(tenant)).call("notes__read_note", name="nowhere")
+    assert result["isError"]
+    (text,) = result["content"]
     assert "no note called 'nowhere'" in text["text"]
 
 

@@ -79,8 +79,8 @@ def test_what_does_not_fit_is_refused(tenant: Tenant, notes: McpServer) -> None:
         ("notes__tidy_up", {}, "Please fill in name"),
         ("notes__tidy_up", {"name": "a", "colour": "red"}, "no argument named 'colour'"),
     ):
-        told = fault(client, "prompts/get", name=name, arguments=arguments)
-        assert (told["code"], words in told["message"]) == (-32602, True), told
+        refusal = fault(client, "prompts/get", name=name, arguments=arguments)
+        assert (refusal["code"], words in refusal["message"]) == (-32602, True), refusal
 
 
 def test_a_client_suggests_values(tenant: Tenant, notes: McpServer) -> None:
@@ -117,8 +117,8 @@ def test_a_failure_of_ours_tells_a_client_nothing(
         raise OperationalError('connection to server at "10.0.0.5" failed: password of "trellis"')
 
     monkeypatch.setattr(prompts, "list_prompts", fail)
-    told = fault(McpClient(tenant, token_for(tenant), revision), "prompts/list")
-    assert (told["code"], told["message"]) == (-32603, "Internal server error")
+    refusal = fault(McpClient(tenant, token_for(tenant), revision), "prompts/list")
+    assert (refusal["code"], refusal["message"]) == (-32603, "Internal server error")
 
 
 def test_nothing_reaches_a_client_that_people_do_not_see(
@@ -152,14 +152,14 @@ def test_nothing_reaches_a_client_that_people_do_not_see(
     monkeypatch.setattr(prompts, "complete", suggest)
     client = McpClient(tenant, token_for(tenant))
     ref, argument = {"type": "ref/prompt", "name": "notes__tidy_up"}, {"name": "tone", "value": ""}
-    for told in (
+    for words in (
         client.result("tools/list"),
         client.call("notes__list_notes"),
         client.result("resources/read", {"uri": "trellis://notes/note://all"}),
         client.result("prompts/get", {"name": "notes__tidy_up"}),
         client.result("completion/complete", {"ref": ref, "argument": argument}),
     ):
-        text = json.dumps(told, ensure_ascii=False)
+        text = json.dumps(words, ensure_ascii=False)
         assert seen in text
         assert not {"\U000e0041", "\u202e", "\u200b"} & set(text), text
         assert "[31m" not in text

@@ -254,16 +254,16 @@ def test_an_answer_is_bounded_in_size(
     """REL-1136: a page ends where it gets too large, and the next one goes on; each entry comes once."""
     monkeypatch.setattr(paging, "MOST_BYTES", 3000)
     server = shared_server(tenant, "S")
-    told = "x" * 1000
+    text = "x" * 1000
     for number in range(5):
-        stored_tool(server, f"n{number}", description=told)
-        stored_resource(server, f"x://{number}", name="N", description=told)
-        stored_resource(server, f"x://{number}/{{a}}", is_template=True, description=told)
+        stored_tool(server, f"n{number}", description=text)
+        stored_resource(server, f"x://{number}", name="N", description=text)
+        stored_resource(server, f"x://{number}/{{a}}", is_template=True, description=text)
         McpPrompt.objects.create(
             workspace=tenant.workspace,
             server=server,
             name=f"n{number}",
-            description=told,
+            description=text,
             last_seen_at=timezone.now(),
         )
     client = McpClient(tenant, token_for(tenant))
@@ -275,16 +275,16 @@ def test_an_answer_is_bounded_in_size(
 
 
 @pytest.mark.parametrize(("revision", "code"), [(BEFORE, -32002), (TODAYS, -32602)])
-@pytest.mark.parametrize("told", [-32002, -32602])
+@pytest.mark.parametrize("expected", [-32002, -32602])
 def test_what_a_server_does_not_have_is_not_found(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, revision: str, code: int, told: int
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, revision: str, code: int, expected: int
 ) -> None:
     """REL-2118: a template leads to addresses that are not there; the code is that of the client's revision."""
     shared_server(tenant, "S")
 
     async def refused(_request: object) -> ResourceOutcome:
         return ResourceOutcome(
-            outcome=Outcome.TOOL_ERROR, message="Not there.", details={"rpc_code": told}
+            outcome=Outcome.TOOL_ERROR, message="Not there.", details={"rpc_code": expected}
         )
 
     monkeypatch.setattr(resources, "read_resource", refused)

@@ -123,10 +123,10 @@ def test_a_sign_in_gives_tokens_and_they_open_the_endpoint(
     """REL-1100, SEC-532: step by step; only hashes are kept."""
     begun = SigningIn.begun(tenant)
     answered = begun.answer()
-    told = answer_of(answered["Location"])
+    query = answer_of(answered["Location"])
     assert answered["Location"].startswith(f"{REDIRECT}?")
-    assert (told["state"], told["iss"]) == ("state-of-client", ORIGIN)
-    tokens = begun.exchange(told["code"]).json()
+    assert (query["state"], query["iss"]) == ("state-of-client", ORIGIN)
+    tokens = begun.exchange(query["code"]).json()
     assert (tokens["token_type"], tokens["scope"], tokens["expires_in"]) == (
         "Bearer",
         "mcp:call",
@@ -135,7 +135,7 @@ def test_a_sign_in_gives_tokens_and_they_open_the_endpoint(
     client = McpClient(tenant, tokens["access_token"])
     assert "notes__list_notes" in client.names()
     kept = str(list(ClientToken.objects.for_workspace(tenant.workspace).values()))
-    for secret in (told["code"], tokens["access_token"], tokens["refresh_token"]):
+    for secret in (query["code"], tokens["access_token"], tokens["refresh_token"]):
         assert secret not in kept
 
 
@@ -374,14 +374,14 @@ def test_nothing_else_comes_again(tenant: Tenant, case: str) -> None:
     code = begun.code()
     first = begun.exchange(code).json()
     if case == "code":
-        told = begun.exchange(code)
+        answer = begun.exchange(code)
     else:
         assert begun.refresh(first["refresh_token"]).status_code == 200
         if case == "late":
             used_a_while_ago(tenant)
         scopes = {"scope": "mcp:read"} if case == "fewer scopes" else {}
-        told = begun.refresh(first["refresh_token"], **scopes)
-    assert told.status_code == 400
+        answer = begun.refresh(first["refresh_token"], **scopes)
+    assert answer.status_code == 400
     if case != "fewer scopes":
         assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
 
@@ -483,13 +483,13 @@ def test_a_person_who_has_no_tools_reads_so_before_they_let_a_client_in(tenant: 
 def test_a_person_refuses(tenant: Tenant) -> None:
     """REL-1102: the client is told, and the log has it."""
     begun = SigningIn.begun(tenant)
-    told = answer_of(begun.answer("refuse")["Location"])
-    assert (told["error"], told["state"], told["iss"]) == (
+    query = answer_of(begun.answer("refuse")["Location"])
+    assert (query["error"], query["state"], query["iss"]) == (
         "access_denied",
         "state-of-client",
         ORIGIN,
     )
-    assert "code" not in told
+    assert "code" not in query
     log = AuditEntry.objects.for_workspace(tenant.workspace)
     assert log.get(action="mcp_client.refused").details["name"] == "Rake"
 

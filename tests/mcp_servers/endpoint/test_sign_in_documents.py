@@ -27,7 +27,7 @@ class Publisher:
     """The host of a client's document."""
 
     server: ThreadingHTTPServer
-    told: dict[str, Any] = field(default_factory=dict)
+    document: dict[str, Any] = field(default_factory=dict)
     status: int = 200
     reads: int = 0
 
@@ -41,7 +41,7 @@ def publisher() -> Iterator[Publisher]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             found.reads += 1
-            body = json.dumps(found.told).encode()
+            body = json.dumps(found.document).encode()
             self.send_response(found.status)
             if found.status in (301, 302):
                 self.send_header("Location", "/elsewhere.json")
@@ -55,7 +55,7 @@ def publisher() -> Iterator[Publisher]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found = Publisher(server)
-    found.told = {
+    found.document = {
         "client_id": found.address,
         "client_name": "Hoe",
         "redirect_uris": [REDIRECT],
@@ -89,7 +89,7 @@ def test_a_document_that_changes_counts_from_the_next_reading(
     let_clients_in(tenant)
     begun = SigningIn(tenant, publisher.address)
     assert begun.page().status_code == 200
-    publisher.told["redirect_uris"] = ["https://new.example/cb"]
+    publisher.document["redirect_uris"] = ["https://new.example/cb"]
     assert begun.page().status_code == 200
     monkeypatch.setattr(clients, "DOCUMENT_AGE", clients.DOCUMENT_AGE * 0)
     assert begun.page().status_code == 400
@@ -116,7 +116,7 @@ def test_a_document_has_to_be_in_order(
 ) -> None:
     """SEC-538: it describes this very client, without a secret, and is small."""
     let_clients_in(tenant)
-    publisher.told |= changed
+    publisher.document |= changed
     page = SigningIn(tenant, publisher.address).page()
     assert page.status_code == 422
     assert "Nothing was allowed" in page.content.decode()
@@ -172,8 +172,8 @@ def test_where_no_document_can_be_read_clients_register(
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"mcp_client_documents": False})
     server = Client().get("/.well-known/oauth-authorization-server").json()
     assert server["client_id_metadata_document_supported"] is False
-    told = SigningIn(tenant, publisher.address).page().content.decode()
-    assert "has to register. Remove this server from it" in told
+    text = SigningIn(tenant, publisher.address).page().content.decode()
+    assert "has to register. Remove this server from it" in text
     assert SigningIn.begun(tenant).tokens()["access_token"]
 
 

@@ -180,10 +180,10 @@ def test_the_log_tells_the_story_without_tokens(tenant: Tenant) -> None:
         "mcp_client.refused",
         "mcp_client.ended",
     ]
-    told = str([entry.details for entry in entries])
-    assert "ended by the client" in told
+    text = str([entry.details for entry in entries])
+    assert "ended by the client" in text
     for secret in (code, tokens["access_token"], tokens["refresh_token"]):
-        assert secret not in told
+        assert secret not in text
 
 
 def test_registration_is_limited(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,6 +225,6 @@ async def test_what_the_caller_cannot_store_keeps_nothing_out_of_the_log(
     caller = StoringCaller(tenant, fails_at="finished")
     outcome = await call_tool(await request_for(tenant, trusted), caller=caller)
     assert outcome.outcome is Outcome.OK
-    told = await sync_to_async(entries)(tenant)
-    assert [one[0] for one in told] == ["tool_call.requested", "tool_call.finished"]
+    written = await sync_to_async(entries)(tenant)
+    assert [one[0] for one in written] == ["tool_call.requested", "tool_call.finished"]
     assert await sync_to_async(caller.stored)() == "requested of acme"

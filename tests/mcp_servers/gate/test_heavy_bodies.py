@@ -134,9 +134,9 @@ def test_a_large_call_leaves_no_transaction_idle(
     trusted.save()
     monkeypatch.setattr(idle_transactions, "MOST_SECONDS", 0.05)
     echo, big = tool_of(trusted, "echo"), tool_of(trusted, "big")
-    said = wait_for(call_tool, a_request(tenant, echo, {"text": LINE * 12_000}))
+    result = wait_for(call_tool, a_request(tenant, echo, {"text": LINE * 12_000}))
     got = wait_for(call_tool, a_request(tenant, big, {"size": 9_000_000}))
-    assert (said.outcome, got.outcome) == (Outcome.OK, Outcome.OK)
+    assert (result.outcome, got.outcome) == (Outcome.OK, Outcome.OK)
     assert idle_transactions.take_found() == []
     ended = AuditEntry.objects.for_workspace(tenant.workspace.pk).filter(
         action=Action.TOOL_CALL_FINISHED.value

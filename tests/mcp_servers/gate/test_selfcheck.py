@@ -32,12 +32,12 @@ def run() -> dict[str, Any]:
 
 def test_a_sound_installation_passes_and_only_the_log_is_left() -> None:
     """SEC-102, SEC-103, SEC-104: each call is told from the others, in order, sealed, and accounted for."""
-    told = run()
-    assert told["is_good"], told
-    assert told["verification"] == "whole"
-    assert (told["let_through"], told["seen_by_server"]) == (8, 7)
-    assert {call["source"] for call in told["calls"]} >= {"chat", "api", "web", "task", "command"}
-    assert AuditEntry.objects.for_workspace(told["workspace"]).exists()
+    report = run()
+    assert report["is_good"], report
+    assert report["verification"] == "whole"
+    assert (report["let_through"], report["seen_by_server"]) == (8, 7)
+    assert {call["source"] for call in report["calls"]} >= {"chat", "api", "web", "task", "command"}
+    assert AuditEntry.objects.for_workspace(report["workspace"]).exists()
     assert not Workspace.objects.exists()
     assert not User.objects.exists()
     assert not McpServer.objects.across_workspaces().exists()
@@ -51,11 +51,11 @@ def test_a_trigger_that_was_dropped_is_found() -> None:
         name = "audit_auditcheckpoint_no_update" if not on else "audit_guard"
         editor.execute(f"DROP TRIGGER {name}{on}")
     try:
-        told = run()
+        report = run()
     finally:
         trigger_check.restore()
-    assert not told["is_good"]
-    assert f"The trigger {name} of audit_auditcheckpoint is missing." in " ".join(told["faults"])
+    assert not report["is_good"]
+    assert f"The trigger {name} of audit_auditcheckpoint is missing." in " ".join(report["faults"])
 
 
 def test_a_door_that_records_no_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,9 +63,9 @@ def test_a_door_that_records_no_end_is_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         "mcp_servers.gate.admission.GatedCall.write_finished", lambda call, outcome: None
     )
-    told = run()
-    assert not told["is_good"]
-    assert told["verification"] == "whole"  # nothing was altered; something was never written
-    assert "the log has 1 that ended" in " ".join(told["faults"])
-    wrong = [call["case"] for call in told["calls"] if call["faults"]]
+    report = run()
+    assert not report["is_good"]
+    assert report["verification"] == "whole"  # nothing was altered; something was never written
+    assert "the log has 1 that ended" in " ".join(report["faults"])
+    wrong = [call["case"] for call in report["calls"] if call["faults"]]
     assert "REST, allowed" in wrong

@@ -240,16 +240,16 @@ def test_the_url_is_a_secret_everywhere(
     hosted = provider.only()
     secret, remote_id = hosted.secret, hosted.id
     server = McpServer.objects.for_workspace(tenant.workspace).get()
-    told: list[str] = []
+    seen: list[str] = []
     services.test_connection(server=server, actor=tenant.actor("admin"))
     call = a_request(tenant, tool_of(server, "search"), {"query": "x"}, can_ask=True)
     with pytest.raises(ApprovalMissing) as caught:
         async_to_sync(call_tool)(call)
-    told.append(repr(caught.value))
+    seen.append(repr(caught.value))
     provider.instances.clear()
     report = services.test_connection(server=server, actor=tenant.actor("admin"))
     assert not report.ok
-    told.append(str(report))
+    seen.append(str(report))
     provider.instances[remote_id] = hosted
     services.test_connection(server=server, actor=tenant.actor("admin"))
     runtime.shutdown(2.0)
@@ -260,7 +260,7 @@ def test_the_url_is_a_secret_everywhere(
         *("/w/acme/servers/", server_path, f"{server_path}settings/", f"{server_path}trace/"),
         *(HOME, f"{HOME}{installed.pk}/", "/w/acme/catalogue/", "/w/acme/audit/"),
     )
-    told += [text_of(client, path) for path in pages]
+    seen += [text_of(client, path) for path in pages]
     headers = {"X-Workspace": "acme"}
     for path in (
         *("servers/", f"servers/{server.pk}/", "server-lists/export/", "trace/"),
@@ -268,11 +268,11 @@ def test_the_url_is_a_secret_everywhere(
     ):
         answer = client.get(f"/api/{path}", headers=headers)
         assert answer.status_code == 200, path
-        told.append(answer.content.decode())
+        seen.append(answer.content.decode())
     exported = export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor("admin"))
     assert server.name not in exported["mcpServers"]
-    told += [json.dumps(exported), caplog.text, stored_texts(), repr(server), str(server)]
-    for text in told:
+    seen += [json.dumps(exported), caplog.text, stored_texts(), repr(server), str(server)]
+    for text in seen:
         for hidden in (secret, remote_id, KEY):
             assert hidden not in text, text[max(0, text.find(hidden) - 200) :][:500]
 

@@ -26,7 +26,7 @@ def shown(server: McpServer, tenant: Tenant, role: str, *names: str) -> None:
 
 
 @pytest.fixture
-def told(tenant: Tenant, server: McpServer, protected: ProtectedServer) -> McpServer:
+def listed(tenant: Tenant, server: McpServer, protected: ProtectedServer) -> McpServer:
     """A member and the auditor are signed in, and were shown different tools; the admin is not."""
     granted(server, protected, tenant.member)
     granted(server, protected, tenant.auditor, "grace@example.com")
@@ -40,7 +40,7 @@ def names(rows: list[dict[str, Any]]) -> set[str]:
 
 
 def test_the_servers_page_shows_what_ones_own_account_was_shown(
-    tenant: Tenant, told: McpServer
+    tenant: Tenant, listed: McpServer
 ) -> None:
     """SEC-10: another person's tools are on the card of whoever manages the server, and on no other."""
     page = tenant.client("member").get("/w/acme/servers/").content.decode()
@@ -52,11 +52,11 @@ def test_the_servers_page_shows_what_ones_own_account_was_shown(
 
 
 def test_the_search_for_servers_finds_by_ones_own_tools_alone(
-    tenant: Tenant, told: McpServer
+    tenant: Tenant, listed: McpServer
 ) -> None:
     """SEC-10: nobody learns by looking for it that another person has a tool of that name."""
     found = {
-        (role, name): f'data-server="{told.pk}"'
+        (role, name): f'data-server="{listed.pk}"'
         in tenant.client(role).get(f"/w/acme/servers/?q={name}").content.decode()
         for role in ("member", "admin")
         for name in (ADAS, GRACES)
@@ -70,7 +70,7 @@ def test_the_search_for_servers_finds_by_ones_own_tools_alone(
 
 
 def test_the_rest_interface_shows_what_ones_own_account_was_shown(
-    tenant: Tenant, told: McpServer
+    tenant: Tenant, listed: McpServer
 ) -> None:
     """SEC-10: neither the list nor one tool's address tells of another person's."""
     headers = {"x-workspace": "acme"}
@@ -82,11 +82,11 @@ def test_the_rest_interface_shows_what_ones_own_account_was_shown(
     assert names(admin.get("/api/tools/").json()["results"]) == {"both", ADAS, GRACES}
 
 
-def test_a_page_on_one_tool_is_not_there_for_others(tenant: Tenant, told: McpServer) -> None:
+def test_a_page_on_one_tool_is_not_there_for_others(tenant: Tenant, listed: McpServer) -> None:
     """SEC-10: the addresses of a tool are as its lists."""
     tools = McpTool.objects.for_workspace(tenant.workspace)
     own, other = tools.get(name=ADAS), tools.get(name=GRACES)
-    member, base = tenant.client("member"), f"/w/acme/servers/{told.pk}/tools"
+    member, base = tenant.client("member"), f"/w/acme/servers/{listed.pk}/tools"
     answers = [
         member.post(f"{base}/{tool.pk}/enabled/", {"is_enabled": "off"}).status_code
         for tool in (own, other)
@@ -96,14 +96,14 @@ def test_a_page_on_one_tool_is_not_there_for_others(tenant: Tenant, told: McpSer
 
 @pytest.mark.parametrize("role", ["member", "auditor", "admin"])
 def test_a_chats_servers_and_tools_are_those_of_its_turns(
-    tenant: Tenant, told: McpServer, role: str
+    tenant: Tenant, listed: McpServer, role: str
 ) -> None:
     """SEC-10: the switches show exactly what a turn of this person would get, whoever manages the server."""
     bud = Bud.objects.create(
         workspace=tenant.workspace,
         slug="bud",
         name="Bud",
-        mcp_config={"servers": [str(told.pk)]},
+        mcp_config={"servers": [str(listed.pk)]},
     )
     conversation = Conversation.objects.create(
         workspace=tenant.workspace, owner=tenant.people[role], bud=bud

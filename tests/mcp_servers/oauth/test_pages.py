@@ -290,13 +290,13 @@ def test_connections_over_rest(
         tenant.client("member", headers=headers),
         tenant.client("admin", headers=headers),
     )
-    (told,) = member.get("/api/connections/").json()
-    assert (told["id"], told["state"], told["account"]) == (
+    (connection_row,) = member.get("/api/connections/").json()
+    assert (connection_row["id"], connection_row["state"], connection_row["account"]) == (
         str(ada.pk),
         "connected",
         "ada@example.com",
     )
-    assert "token" not in str(told)
+    assert "token" not in str(connection_row)
     assert admin.get("/api/connections/").json() == []
     (row,) = admin.get(f"/api/servers/{server.pk}/people/").json()
     assert row["person"] == tenant.member.email
@@ -343,17 +343,17 @@ def test_a_chats_servers_say_where_to_sign_in(
         mcp_config={"servers": [str(server.pk), str(shared.pk)]},
     )
 
-    def told(role: str) -> dict[str, tuple[str, str | None]]:
+    def shown_to(role: str) -> dict[str, tuple[str, str | None]]:
         client = tenant.client(role, headers={"x-workspace": "acme"})
         servers = client.get(f"/api/buds/{bud.pk}/servers/").json()["servers"]
         return {one["name"]: (one["code"], one["sign_in_url"]) for one in servers}
 
-    assert told("member") == {
+    assert shown_to("member") == {
         "mail": ("auth_required", page_of(server)),
         "shared": ("auth_required", None),
     }
-    assert told("admin")["mail"][1] is None
-    assert told("admin")["shared"] == ("auth_required", page_of(shared))
+    assert shown_to("admin")["mail"][1] is None
+    assert shown_to("admin")["shared"] == ("auth_required", page_of(shared))
 
 
 @pytest.mark.parametrize("auth_type", ["oauth", "none"])

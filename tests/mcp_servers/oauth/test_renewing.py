@@ -130,8 +130,8 @@ def test_an_issuer_with_a_fault_of_its_own_takes_nothing_away(
     grant = sign_in(server).grant
     protected.issuer.fail("token", status=500, times=1)
     run_out()
-    told = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
-    assert told is NoToken.FOR_NOW
+    outcome = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert outcome is NoToken.FOR_NOW
     token = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
     assert isinstance(token, AccessToken)
     assert token.generation == grant.generation + 1
@@ -231,8 +231,8 @@ def test_what_is_not_the_issuers_refusal_ends_no_grant(
     grant = sign_in(server).grant
     protected.issuer.fail("token", status=status, error=error, times=1)
     run_out()
-    told = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
-    assert told is NoToken.FOR_NOW
+    outcome = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert outcome is NoToken.FOR_NOW
     assert only_grant().tokens is not None
 
 
@@ -243,8 +243,8 @@ def test_a_refusal_that_comes_as_a_success_ends_the_grant(
     grant = sign_in(server).grant
     protected.issuer.fail("token", status=200, error="bad_refresh_token", times=1)
     run_out()
-    told = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
-    assert told is NoToken.SIGN_IN
+    outcome = runtime.run_sync(renewing.current_token(holder_of(grant)), 60)
+    assert outcome is NoToken.SIGN_IN
     assert only_grant().tokens is None
 
 

@@ -128,8 +128,8 @@ def test_programs_set_it_over_rest(tenant: Tenant) -> None:
 def test_a_list_carries_the_sign_in_and_not_the_client(tenant: Tenant, server: McpServer) -> None:
     """Out and in again: how people sign in goes along, the client's secret and id stay."""
     actor = tenant.actor("admin")
-    told = lists.export_servers(workspace_id=tenant.workspace.pk, actor=actor)
-    entry = told["mcpServers"]["mail"]
+    exported = lists.export_servers(workspace_id=tenant.workspace.pk, actor=actor)
+    entry = exported["mcpServers"]["mail"]
     assert "headers" not in entry
     assert entry["trellis"] == {"auth": "oauth", "accounts": "user", "scope": "mail.read"}
     import json

@@ -178,7 +178,7 @@ def test_an_issuer_goes_by_one_name(
 
 
 @pytest.mark.parametrize(
-    ("told", "announced", "is_good"),
+    ("named_issuer", "announced", "is_good"),
     [
         ("right", True, True),
         ("right", False, True),
@@ -193,15 +193,15 @@ def test_the_answer_comes_from_the_issuer_that_was_asked(
     tenant: Tenant,
     server: McpServer,
     issuer: Issuer,
-    told: str | None,
+    named_issuer: str | None,
     announced: bool,
     is_good: bool,
 ) -> None:
     """SEC-46: RFC 9207's table; after a mismatch the code is never sent."""
     issuer.metadata_overrides["authorization_response_iss_parameter_supported"] = announced
-    issuer.iss = told if told != "" else None
+    issuer.iss = named_issuer if named_issuer != "" else None
     params = issuer.consent(begin(tenant, server))
-    if told == "":
+    if named_issuer == "":
         params["iss"] = ""
     if is_good:
         assert end(tenant, server, params).grant

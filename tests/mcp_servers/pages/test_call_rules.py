@@ -98,7 +98,7 @@ def test_conditions_that_somebody_else_changed_meanwhile_are_not_lost(tenant: Te
     first = seen(one)
     theirs = {**FORM, "condition-1-path": "to", "condition-1-value": "ann@example.org"}
     assert other.post(path, {**theirs, "seen": seen(other)}).status_code == 302
-    for changes, told, value in (
+    for changes, message, value in (
         ({"reason": "Mine"}, "Their value is shown.", "ann@example.org"),
         ({"condition-0-value": "2000"}, "“sum” is greater than “1000” and “to” is", "2000"),
     ):
@@ -106,7 +106,7 @@ def test_conditions_that_somebody_else_changed_meanwhile_are_not_lost(tenant: Te
         assert late.status_code == 422
         text = html.unescape(late.content.decode())
         assert "Somebody else changed this" in text
-        assert told in text
+        assert message in text
         assert f'value="{value}"' in text
         rule.refresh_from_db()
         assert len(rule.conditions) == 2

@@ -319,13 +319,13 @@ def test_a_tool_says_that_its_results_go_unchecked(page: Client, tenant: Tenant)
     raw = [raw_tool("find", outputSchema=wide), raw_tool("plain", outputSchema={"type": "object"})]
     discovery.store_tools(server=server, raw_tools=raw, actor=tenant.actor())
     why = "its output schema has 74 KiB, more than 64 KiB."
-    told = f"Trellis does not check this tool&#x27;s structured results: {why}"
+    sentence = f"Trellis does not check this tool&#x27;s structured results: {why}"
     find, plain = tool_of(server, "find"), tool_of(server, "plain")
     assert not find.is_quarantined
     text = page.get(f"{BASE}{server.pk}/").content.decode()
-    assert text.count(told) == 1
+    assert text.count(sentence) == 1
     admin = "/admin/mcp_servers/mcptool/{}/change/"
-    assert told in page.get(admin.format(find.pk)).content.decode()
+    assert sentence in page.get(admin.format(find.pk)).content.decode()
     of_plain = page.get(admin.format(plain.pk)).content.decode()
     assert "Checked against the output schema." in of_plain
     assert page.get(f"/api/tools/{find.pk}/").json()["output_problem"] == why
@@ -583,7 +583,7 @@ def test_servers_with_held_tools_are_found_without_looking_at_others(
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("stat=x", "There is no filter “stat”."),
         ("state=gone", "There is no state “gone”."),
@@ -591,10 +591,10 @@ def test_servers_with_held_tools_are_found_without_looking_at_others(
     ],
 )
 def test_a_filter_of_the_servers_with_a_typo_is_told_at_the_field(
-    tenant: Tenant, query: str, told: str
+    tenant: Tenant, query: str, message: str
 ) -> None:
     """REL-764."""
     url = f"/w/{tenant.workspace.slug}/servers/"
     page = tenant.client("admin").get(f"{url}?{query}").content.decode()
-    assert f'id="server-fault" role="alert">{told}</p>' in page
+    assert f'id="server-fault" role="alert">{message}</p>' in page
     assert "server-fault" not in tenant.client("admin").get(f"{url}?q=x").content.decode()

@@ -101,13 +101,13 @@ def test_a_server_that_is_deleted_during_a_look_goes(
     """REL-1550: neither waits for the other for ever."""
     look(server, a_tool())
     stored = McpServer.objects.for_workspace(server.workspace_id).get(pk=server.pk)
-    told = amid_a_look(
+    outcomes = amid_a_look(
         monkeypatch,
         server,
         lambda: delete_server(server=stored, actor=tenant.actor()),
         a_tool(description="Reads a note, or two."),
     )
-    assert told is None
+    assert outcomes is None
     assert not McpServer.objects.for_workspace(tenant.workspace).exists()
 
 

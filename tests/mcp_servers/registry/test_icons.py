@@ -104,9 +104,9 @@ def test_open_pages_hear_of_a_picture_that_is_new_or_gone(
     server = http_server(tenant, counting.url)
     kept: list[bool] = []
 
-    def note(told: McpServer, *, kind: str = "server.changed") -> None:
+    def note(server: McpServer, *, kind: str = "server.changed") -> None:
         if kind == "server.changed":
-            row = icon_of(told)
+            row = icon_of(server)
             kept.append(row is not None and bool(row.digest))
 
     monkeypatch.setattr(inspection, "tell", note)

@@ -168,7 +168,7 @@ def test_it_is_taken_back_once_by_one_who_leaves_at_that_moment(
         with transaction.atomic():
             forget_permissions_of(tenant.workspace.pk, tenant.member.pk, actor)
 
-    told = beside(lambda: revoke_permission(permission=permission, actor=actor), leave)
-    assert told is None
+    outcomes = beside(lambda: revoke_permission(permission=permission, actor=actor), leave)
+    assert outcomes is None
     entries = AuditEntry.objects.for_workspace(tenant.workspace)
     assert entries.filter(action=Action.PERMISSION_FORGOTTEN.value).count() == 1

@@ -73,10 +73,10 @@ def test_secrets_in_parameters_are_in_no_file(tenant: Tenant, server: McpServer)
     listed = json.dumps(
         lists.export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor("admin"))
     )
-    for told in (written, listed):
-        assert PASSWORD not in told
-        assert KEY not in told
-        assert "db.example.org" in told
+    for text in (written, listed):
+        assert PASSWORD not in text
+        assert KEY not in text
+        assert "db.example.org" in text
     document = read_yaml(written)
     document["servers"][0]["parameters"]["schema"] = "sales"
     apply_file(place, document)
@@ -100,7 +100,7 @@ def test_secrets_in_parameters_are_masked(tenant: Tenant, server: McpServer) -> 
     assert PASSWORD not in json.dumps(list(entries.values("details")))
     assert KEY not in json.dumps(list(entries.values("details")))
     spec = connection_spec(server)
-    said = redact_known(f"no {PASSWORD} with {KEY} for app", workspace_id=tenant.workspace.pk)
-    assert PASSWORD not in said
-    assert KEY not in said
+    masked = redact_known(f"no {PASSWORD} with {KEY} for app", workspace_id=tenant.workspace.pk)
+    assert PASSWORD not in masked
+    assert KEY not in masked
     assert spec.secrets is not None

@@ -143,11 +143,11 @@ def test_changes_are_recorded_without_secrets(tenant: Tenant, keyed: McpServer) 
     """SEC-93: the log says that a secret changed, and not to what."""
     change(tenant, keyed, headers={"X-Key": "another-secret-value"}, name="renamed")
     rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
-    told = str(list(rows.values()))
+    text = str(list(rows.values()))
     assert rows.count() == 2
-    assert "renamed" in told
-    assert CANARY not in told
-    assert "another-secret-value" not in told
+    assert "renamed" in text
+    assert CANARY not in text
+    assert "another-secret-value" not in text
 
 
 def test_a_switched_off_server_offers_nothing(tenant: Tenant, trusted: McpServer) -> None:

@@ -266,9 +266,9 @@ def test_that_a_download_has_the_rights_of_whoever_takes_it(
     assert ["body" in line for line in lines("auditor")] == [True, True]
     assert AuditEntry.unscoped.filter(action=Action.EXPORT_CREATED).count() == 2
     with having():  # REL-2095: one that cannot be read ends no file
-        told = [line["body"] for line in lines("auditor")]
+        bodies = [line["body"] for line in lines("auditor")]
     assert (
-        told == ["This cannot be read, because the encryption key that protected it is gone."] * 2
+        bodies == ["This cannot be read, because the encryption key that protected it is gone."] * 2
     )
 
 

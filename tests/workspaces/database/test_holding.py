@@ -48,8 +48,8 @@ def test_what_is_being_deleted_is_not_saved_again(tenant: Tenant) -> None:
     """REL-1551: whoever changes it waits for whoever deletes it."""
     row = a_view(tenant)
     rows = SavedListView.objects.for_workspace(tenant.workspace).filter(pk=row.pk)
-    told = beside(rows.delete, lambda: rename(tenant, row))
-    assert isinstance(told, NotFound)
+    outcomes = beside(rows.delete, lambda: rename(tenant, row))
+    assert isinstance(outcomes, NotFound)
     assert not rows.exists()
 
 

@@ -160,9 +160,9 @@ def test_two_at_once_do_not_pass_the_cap(
     for slug in ("one", "two"):
         Bud.objects.create(workspace=tenant.workspace, slug=slug, name=slug)
     monkeypatch.setattr(module, cap, 1)
-    told = at_once(lambda: make(tenant, "one"), lambda: make(tenant, "two"))
-    assert isinstance(told, Conflict | InvalidInput)
-    assert "1" in told.message
+    outcomes = at_once(lambda: make(tenant, "one"), lambda: make(tenant, "two"))
+    assert isinstance(outcomes, Conflict | InvalidInput)
+    assert "1" in outcomes.message
     assert model.objects.for_workspace(tenant.workspace).count() == 1
 
 

@@ -53,9 +53,9 @@ def test_whoever_was_overtaken_is_told(
     """REL-1552: what is a fault of ours in any case stays one."""
     with pytest.raises(IntegrityError) as caught, transaction.atomic():
         store(tenant)
-    told = as_conflict(caught.value)
-    assert (told is not None) is is_told
-    assert told is None or "at the same moment" in told.message
+    error = as_conflict(caught.value)
+    assert (error is not None) is is_told
+    assert error is None or "at the same moment" in error.message
 
 
 def test_no_other_error_is_taken_for_one() -> None:

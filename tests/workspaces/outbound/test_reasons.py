@@ -70,15 +70,15 @@ async def test_a_server_that_cannot_be_reached_says_why(why: Unreachable, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"\x15\x03\x03\x00\x02\x02\x46", b"HTTP/1.0 400 Bad\r\n\r\n"]
+    "answer", [b"", b"\x15\x03\x03\x00\x02\x02\x46", b"HTTP/1.0 400 Bad\r\n\r\n"]
 )
-async def test_plain_text_to_a_port_for_tls_says_so(said: bytes) -> None:
+async def test_plain_text_to_a_port_for_tls_says_so(answer: bytes) -> None:
     """REL-1743: such ports hang up, send an alert of TLS, or say 400. Whoever entered the URL reads what to look at."""
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             await reader.read(1)
-            writer.write(said)
+            writer.write(answer)
         writer.close()
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)

@@ -168,7 +168,7 @@ def test_a_list_says_what_of_its_address_it_leaves_out(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typo", "told"),
+    ("typo", "message"),
     [
         ("o=abc", "There is no column “abc” to sort by."),
         ("o=1.99", "There is no column “1.99” to sort by."),
@@ -178,11 +178,11 @@ def test_a_list_says_what_of_its_address_it_leaves_out(tenant: Tenant) -> None:
         ("role__exact=emperor", "No choice of the filter “role” fits the address."),
     ],
 )
-def test_a_lists_address_that_does_not_fit_is_told(tenant: Tenant, typo: str, told: str) -> None:
+def test_a_lists_address_that_does_not_fit_is_told(tenant: Tenant, typo: str, message: str) -> None:
     """REL-815: it would be shown without it, and nobody would know."""
     where = reverse("admin:workspaces_membership_changelist")
     shown = tenant.client("admin").get(f"{where}?{typo}", follow=True).content.decode()
-    assert told in shown
+    assert message in shown
 
 
 @pytest.mark.parametrize("fits", ["", "o=3", "o=-1.3", "p=1", "role__exact=admin"])
@@ -323,13 +323,13 @@ def test_whoever_has_a_role_or_right_already_is_told_so(tenant: Tenant) -> None:
     """REL-1190: and nothing of theirs is ended."""
     row = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
     client = tenant.client("owner")
-    for action, told in (
+    for action, message in (
         ("make_member", "This is their role already."),
         ("no_longer_audit", "They may not audit anyway."),
     ):
         sent = {"action": action, "_selected_action": str(row.pk), "confirmed": "1"}
         page = client.post("/admin/workspaces/membership/", sent, follow=True)
-        assert told in str(next(iter(page.context["messages"])))
+        assert message in str(next(iter(page.context["messages"])))
     Membership.objects.for_workspace(tenant.workspace).filter(pk=row.pk).update(is_auditor=True)
     sent = {"action": "let_audit", "_selected_action": str(row.pk)}
     page = client.post("/admin/workspaces/membership/", sent, follow=True)
@@ -395,8 +395,8 @@ def test_an_address_that_is_taken_is_told_at_its_field(tenant: Tenant) -> None:
     form["password2"] = form["password1"]
     for path in ("add/", f"{root.pk}/change/"):
         answer = client.post(f"/admin/workspaces/user/{path}", form)
-        told = answer.context["adminform"].form.errors
-        assert told == {"email": ["Another account has this address."]}, path
+        errors = answer.context["adminform"].form.errors
+        assert errors == {"email": ["Another account has this address."]}, path
 
 
 def test_a_tab_of_the_browser_has_the_name_of_its_list(tenant: Tenant) -> None:

@@ -85,9 +85,9 @@ def test_an_unknown_choice_is_told_at_its_field(tenant: Tenant, field: str, valu
     refused = client.post(PAGE, {**CHOICE, field: value})
     assert refused.status_code == 422
     assert "Select a valid choice." in refused.content.decode()
-    told = profile(client, tenant, **{"name": "Ada", field: value})
-    assert told.status_code in {400, 422}
-    assert [one["attr"] for one in told.json()["errors"]] == [field]
+    answer = profile(client, tenant, **{"name": "Ada", field: value})
+    assert answer.status_code in {400, 422}
+    assert [one["attr"] for one in answer.json()["errors"]] == [field]
     tenant.member.refresh_from_db()
     assert Formats.of(tenant.member).chosen == CHOICE
     assert tenant.member.name != "Ada"

@@ -102,7 +102,7 @@ def test_a_view_is_updated_renamed_and_deleted(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "name", "field", "told"),
+    ("query", "name", "field", "message"),
     [
         ("role__exact=member", " ", "name", "at most 80 characters"),
         ("role__exact=member", "x" * 81, "name", "at most 80 characters"),
@@ -114,14 +114,14 @@ def test_a_view_is_updated_renamed_and_deleted(tenant: Tenant) -> None:
     ],
 )
 def test_what_cannot_be_saved_is_told_at_its_field(
-    tenant: Tenant, query: str, name: str, field: str, told: str
+    tenant: Tenant, query: str, name: str, field: str, message: str
 ) -> None:
     """REL-821: the form stays open with what was typed."""
     saved(tenant, name="plain")
     answer = send(tenant.client("admin"), query, list_view="save", name=name)
     assert answer.status_code == 422
-    assert told in " ".join(answer.context["saved_views"].form.faults[field])
-    assert told in answer.content.decode()
+    assert message in " ".join(answer.context["saved_views"].form.faults[field])
+    assert message in answer.content.decode()
     assert views_of(tenant) == [("plain", "role__exact=member", False)]
 
 

@@ -40,7 +40,7 @@ def test_every_page_carries_the_keys_of_its_person(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shortcuts", "told"),
+    ("shortcuts", "message"),
     [
         ({"keys": {"newChat": ["j"]}}, "need Ctrl, Command or Alt"),
         ({"keys": {"newChat": ["shift", "?"]}}, "need Ctrl, Command or Alt"),
@@ -58,7 +58,7 @@ def test_every_page_carries_the_keys_of_its_person(tenant: Tenant) -> None:
     ],
 )
 def test_keys_that_are_none_are_refused_at_the_field(
-    tenant: Tenant, shortcuts: Any, told: str
+    tenant: Tenant, shortcuts: Any, message: str
 ) -> None:
     """REL-1050: and nothing of the request is kept."""
     member = tenant.client("member")
@@ -66,7 +66,7 @@ def test_keys_that_are_none_are_refused_at_the_field(
     assert answer.status_code in {400, 422}
     faults = answer.json()["errors"]
     assert all(fault["attr"].startswith("shortcuts") for fault in faults)
-    assert told in " ".join(fault["detail"] for fault in faults)
+    assert message in " ".join(fault["detail"] for fault in faults)
     kept = profile(member, tenant).json()
     assert (kept["shortcuts"], kept["name"]) == (None, tenant.people["member"].name)
 

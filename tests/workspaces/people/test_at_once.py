@@ -80,8 +80,8 @@ def test_two_owners_do_not_end_each_other(
     tenant: Tenant, second: User, end: Callable[[Tenant, User, User], Callable[[], object]]
 ) -> None:
     """REL-1541: whoever comes second hears that nobody else would be left."""
-    told = beside(end(tenant, second, tenant.owner), end(tenant, tenant.owner, second))
-    assert isinstance(told, Conflict)
+    outcomes = beside(end(tenant, second, tenant.owner), end(tenant, tenant.owner, second))
+    assert isinstance(outcomes, Conflict)
     assert owners(tenant) == [tenant.owner.email]
 
 
@@ -145,8 +145,8 @@ def test_two_owners_hand_over_to_two_people(tenant: Tenant, second: User) -> Non
         membership, who = membership_of(tenant, to), actor(tenant, by)
         return lambda: transfer_ownership(to=membership, typed=tenant.workspace.name, actor=who)
 
-    told = beside(hand_over(tenant.owner, tenant.member), hand_over(second, tenant.member))
-    assert isinstance(told, Conflict)
+    outcomes = beside(hand_over(tenant.owner, tenant.member), hand_over(second, tenant.member))
+    assert isinstance(outcomes, Conflict)
     assert owners(tenant) == sorted([tenant.member.email, second.email])
 
 
@@ -186,11 +186,11 @@ def test_of_accepting_and_revoking_one_happens(tenant: Tenant) -> None:
     user = UserFactory.create(email="new@a.example.org")
     who = Actor.system(label="new", source=Source.WEB, workspace_id=tenant.workspace.pk)
     by = actor(tenant, tenant.owner)
-    told = beside(
+    outcomes = beside(
         lambda: accept_invitation(token=token, user=user, actor=who),
         lambda: revoke_invitation(invitation=invitation, actor=by),
     )
-    assert isinstance(told, Conflict)
+    assert isinstance(outcomes, Conflict)
     stored = Invitation.objects.for_workspace(tenant.workspace).get(pk=invitation.pk)
     assert (stored.accepted_at is None, stored.revoked_at) == (False, None)
 
@@ -198,8 +198,8 @@ def test_of_accepting_and_revoking_one_happens(tenant: Tenant) -> None:
 @pytest.mark.postgresql
 def test_one_address_has_one_open_invitation(tenant: Tenant) -> None:
     """REL-1542: two who invite a person at one moment send two mails, and the link of the first one ends."""
-    told = beside(lambda: invited(tenant), lambda: invited(tenant))
-    assert told is None
+    outcomes = beside(lambda: invited(tenant), lambda: invited(tenant))
+    assert outcomes is None
     rows = Invitation.objects.for_workspace(tenant.workspace)
     assert rows.filter(revoked_at=None).count() == 1
 
@@ -239,8 +239,8 @@ def test_a_request_that_was_withdrawn_is_not_found(tenant: Tenant) -> None:
 @pytest.mark.postgresql
 def test_a_person_asks_for_a_thing_once(tenant: Tenant) -> None:
     """REL-1543: a button that is pressed twice asks once."""
-    told = beside(lambda: asked(tenant), lambda: asked(tenant))
-    assert isinstance(told, Conflict)
+    outcomes = beside(lambda: asked(tenant), lambda: asked(tenant))
+    assert isinstance(outcomes, Conflict)
     assert AccessRequest.objects.for_workspace(tenant.workspace).count() == 1
 
 

@@ -79,7 +79,7 @@ def test_a_made_up_link_opens_nothing(token: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "message"),
     [
         ("password", "short", "too short"),
         ("email", "no address", "valid email"),
@@ -88,11 +88,11 @@ def test_a_made_up_link_opens_nothing(token: str) -> None:
     ],
 )
 def test_what_does_not_fit_is_told_at_its_field(
-    client: Client, field: str, value: str, told: str
+    client: Client, field: str, value: str, message: str
 ) -> None:
     client.get(link())
     answer = client.post("/setup/", {**FORM, field: value})
-    assert told in " ".join(answer.context["form"].errors[field])
+    assert message in " ".join(answer.context["form"].errors[field])
     assert not User.objects.exists()
     assert not Workspace.objects.exists()
 

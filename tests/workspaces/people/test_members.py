@@ -157,10 +157,10 @@ def test_an_address_that_does_not_fit_is_told(tenant: Tenant, typo: str) -> None
     """REL-814."""
     answer = tenant.client("admin").get(f"{page(tenant, 'member', 'access')}?{typo}")
     assert answer.status_code == 200
-    told = (
+    message = (
         "The first one is shown." if typo.startswith("after") else "The list is shown without it."
     )
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     cursor = typo.replace("after", "cursor")
     path = f"{of(tenant, 'member').pk}/access/?{cursor}"
     assert call(tenant.client("admin"), tenant, "GET", path).status_code == 400
@@ -178,8 +178,8 @@ def test_ownership_goes_to_somebody_else_by_typing_the_name(tenant: Tenant) -> N
     name = tenant.workspace.name
     client.post(page(tenant, "admin", "make-owner"), {"confirmation": name})
     assert (of(tenant, "owner").role, of(tenant, "admin").role) == ("admin", "owner")
-    told = Notice.objects.for_workspace(tenant.workspace).values_list("user__email", "title")
-    assert sorted(told) == [
+    recipients = Notice.objects.for_workspace(tenant.workspace).values_list("user__email", "title")
+    assert sorted(recipients) == [
         (tenant.admin.email, f"You own {name}"),
         (tenant.owner.email, f"{tenant.admin.email} owns {name}"),
     ]

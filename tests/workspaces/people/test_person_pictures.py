@@ -59,7 +59,7 @@ def test_a_person_gives_changes_and_takes_back_their_picture(tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "cannot be shown"),
         (documents.png_that_claims(50_000), "more than 25 million pixels"),
@@ -68,13 +68,13 @@ def test_a_person_gives_changes_and_takes_back_their_picture(tenant: Tenant) -> 
     ids=["SVG", "too many points", "damaged"],
 )
 def test_what_is_no_picture_is_refused_at_its_field(
-    tenant: Tenant, content: bytes, told: str
+    tenant: Tenant, content: bytes, message: str
 ) -> None:
     """REL-1230: nothing is changed, and it says what can be chosen."""
     client = tenant.client("member")
     refused = client.post(PICTURE, {"picture": a_file(content)})
     assert refused.status_code == 422
-    assert told in refused.content.decode()
+    assert message in refused.content.decode()
     assert not PersonPicture.objects.exists()
 
 

@@ -318,11 +318,11 @@ def test_that_an_export_has_no_secrets_and_can_be_imported(tenant: Tenant) -> No
         headers={"X-Key": SECRET},
     )
     services.add_server(workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor())
-    told = lists.export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor())
-    assert SECRET not in json.dumps(told)
-    assert told["mcpServers"]["weather"]["headers"] == {"X-Key": "${WEATHER_X_KEY}"}
+    exported = lists.export_servers(workspace_id=tenant.workspace.pk, actor=tenant.actor())
+    assert SECRET not in json.dumps(exported)
+    assert exported["mcpServers"]["weather"]["headers"] == {"X-Key": "${WEATHER_X_KEY}"}
     other = make_tenant("other")
     (planned,) = lists.preview_import(
-        workspace_id=other.workspace.pk, text=json.dumps(told), actor=other.actor()
+        workspace_id=other.workspace.pk, text=json.dumps(exported), actor=other.actor()
     )
     assert planned.reason == "The address has a variable. Workspaces have no variables."
