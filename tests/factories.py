@@ -6,22 +6,32 @@ The second workspace is full of canaries: strings that must never be seen by any
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import factory
 import pytest
 from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.hashers import make_password
+from django.contrib.sessions.backends.base import VALID_KEY_CHARS
+from django.contrib.sessions.models import Session
 from django.test import Client
+from django.utils import timezone
+from django.utils.crypto import get_random_string
 
 from workspaces.actors import Actor, Source
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
+from workspaces.people.session_store import SessionStore
 from workspaces.roles import Role
 
 PASSWORD = "correct horse battery staple"
 CANARY = "canary-of-b"
 """Part of every text in the second workspace."""
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+"""What people sign in with."""
 ROLES = {
     "owner": Role.OWNER,
     "admin": Role.ADMIN,
@@ -100,11 +110,33 @@ class Tenant:
 
     def client(self, role: str = "admin", **defaults: Any) -> Client:
         """A browser in which that person is signed in."""
-        client = Client(**defaults)
-        client.force_login(
-            self.people[role], backend="allauth.account.auth_backends.AuthenticationBackend"
-        )
+        return signed_in(self.people[role], **defaults)
+
+    def sign_in(self, role: str = "admin") -> Client:
+        """A browser in which that person has just signed in: the log and their account say so."""
+        client = Client()
+        client.force_login(self.people[role], backend=BACKEND)
         return client
+
+
+def signed_in(person: User, **defaults: Any) -> Client:
+    """Make a browser with a session of a person: one statement, where a sign-in takes twenty.
+
+    No sign-in is in the log, nor in the account. Tests about that use ``Tenant.sign_in`` or the form.
+    """
+    client = Client(**defaults)
+    values = {
+        SESSION_KEY: str(person.pk),
+        BACKEND_SESSION_KEY: BACKEND,
+        HASH_SESSION_KEY: person.get_session_auth_hash(),
+    }
+    kept = Session.objects.create(
+        session_key=get_random_string(32, VALID_KEY_CHARS),
+        session_data=SessionStore().encode(values),
+        expire_date=timezone.now() + timedelta(seconds=settings.SESSION_COOKIE_AGE),
+    )
+    client.cookies[settings.SESSION_COOKIE_NAME] = kept.session_key
+    return client
 
 
 def make_tenant(slug: str, text: str = "") -> Tenant:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.factories import MembershipFactory
+from tests.factories import MembershipFactory, signed_in
 from workspaces.actors import Source
 from workspaces.middleware import actor_for
 from workspaces.models import User, Workspace
@@ -60,8 +60,7 @@ class Api:
 
 def in_browser(person: User) -> Api:
     """As the person who is signed in."""
-    client = Client(raise_request_exception=False)
-    client.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(person, raise_request_exception=False)
     return Api(client)
 
 

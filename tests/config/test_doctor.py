@@ -30,7 +30,7 @@ from config.doctor import FindingState, findings, log, machine
 from config.installation.database_faults import find_fault
 from config.installation.jobs import read_jobs
 from config.management.commands.up import Command
-from tests.factories import Tenant
+from tests.factories import Tenant, signed_in
 from tests.own_redis import own_redis
 from tests.ports import free_port
 from workspaces.database import database_now
@@ -254,8 +254,7 @@ def test_the_owner_confirms_a_restore_in_the_product(tenant: Tenant, superuser: 
     for role in ("owner", "admin", "auditor", "member"):
         assert tenant.client(role).post(url).status_code == 404
     assert "restored from a backup" not in tenant.client("admin").get("/admin/").content.decode()
-    client = Client()
-    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(superuser)
     assert "restored from a backup" in client.get("/admin/").content.decode()
     assert url in client.get("/platform/state/").content.decode()
     assert client.get(url).status_code == 405

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from tests.extent import one_of
-from tests.factories import ROLES
+from tests.factories import ROLES, signed_in
 from tests.isolation.offers import Offers
 from tests.isolation.world import World
 from workspaces.models import User
@@ -54,9 +54,7 @@ def test_every_link_leads_somewhere(world: World, role: str) -> None:
 
 
 def _of_the_platform() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser(email="platform@trellis.example"))
-    return client
+    return signed_in(User.objects.create_superuser(email="platform@trellis.example"))
 
 
 def _follow(

@@ -117,7 +117,7 @@ def test_a_call_is_shown_if_one_of_its_entries_fits(tenant: Tenant) -> None:
     a_call(tenant)
     a_call(tenant, outcome=Outcome.TIMEOUT)
     a_refusal(tenant)
-    client = tenant.client("auditor")
+    client = tenant.sign_in("auditor")
     for query, lengths in {
         "outcome=timeout": [2],
         "action=tool_call.requested": [2, 2],

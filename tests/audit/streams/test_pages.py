@@ -7,13 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.html import strip_tags
 
 from audit.models import AlertRule, AuditEntry, AuditStream, StreamState
-from tests.factories import Tenant
+from tests.factories import Tenant, signed_in
 from workspaces.models import Installation, User
 from workspaces.restore_detection import note_restore
 from workspaces.words.formats import moment
@@ -248,8 +247,7 @@ def test_the_platforms_streams_are_its_owners(tenant: Tenant, superuser: User) -
     """SEC-01: an owner of a workspace does not find them."""
     url = "/platform/audit/streams/"
     assert tenant.client("owner").get(url).status_code == 404
-    client = Client()
-    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(superuser)
     assert client.get(url).status_code == 200
     assert "whsec_" in client.post(f"{url}add/webhook/", STREAM).content.decode()
     stream = AuditStream.objects.across_workspaces().get()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import AsyncClient, Client, override_settings
+from django.test import AsyncClient, override_settings
 from django.urls import reverse
 
 from audit.actions import Action
@@ -19,7 +19,7 @@ from audit.sealing.checkpoints import make_checkpoint
 from audit.verification import nightly
 from config.env import EncryptionKey
 from tests.audit.tampering import sealed_log, tamper, write_entries
-from tests.factories import Tenant, TwoTenants
+from tests.factories import Tenant, TwoTenants, signed_in
 from workspaces.models import User
 
 pytestmark = pytest.mark.usefixtures("checkpoint_file")
@@ -123,8 +123,7 @@ def test_pages_say_what_a_verification_found(two_workspaces: TwoTenants) -> None
     others = b.client("auditor").get(reverse("audit:overview", args=[b.workspace.slug]))
     assert not any("place" in need.text for need in others.context["needs"])
     owner = User.objects.create_superuser("platform@example.org", None)
-    client = Client()
-    client.force_login(owner, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(owner)
     page = client.get(reverse("audit:platform")).content.decode()
     assert a.workspace.name in page
     assert "The entry is gone or cannot be read" in page

@@ -70,7 +70,7 @@ def test_filters_narrow_the_list(tenant: Tenant, query: str, number: int) -> Non
     a_call(tenant)
     a_call(tenant, outcome=Outcome.TIMEOUT)
     a_refusal(tenant)
-    answer = tenant.client("auditor").get(f"{url(tenant)}?show=entries&{query}")
+    answer = tenant.sign_in("auditor").get(f"{url(tenant)}?show=entries&{query}")
     assert len(answer.context["entries"]) == number
 
 

@@ -16,6 +16,7 @@ from django.test import Client
 from chat.models import Message, Turn
 from config import health
 from tests.chat.conftest import Chat
+from tests.factories import signed_in
 from workspaces.models import User
 
 MOST_FILLED: Final = 10_000
@@ -43,10 +44,7 @@ def full_disk() -> Iterator[None]:
 @pytest.mark.sqlite
 def test_what_does_not_fit_is_refused_whole(chat: Chat) -> None:
     """REL-31, REL-28: 503 and the time to ask again, nothing half stored, and the next one is taken."""
-    client = Client(raise_request_exception=False)
-    client.force_login(
-        chat.tenant.member, backend="allauth.account.auth_backends.AuthenticationBackend"
-    )
+    client = signed_in(chat.tenant.member, raise_request_exception=False)
     path = f"/api/conversations/{chat.conversation.pk}/messages/"
     headers = {"X-Workspace": chat.tenant.workspace.slug}
     body = {"client_id": "large", "text": "x" * 90_000}
@@ -67,8 +65,7 @@ def test_what_does_not_fit_is_refused_whole(chat: Chat) -> None:
 @pytest.mark.sqlite
 def test_readiness_proves_a_write(chat: Chat, superuser: User) -> None:
     """REL-263, REL-31: while the disk is full the process is not ready, its owner reads why, and it recovers by itself."""
-    client = Client()
-    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(superuser)
 
     def ask(by: Client) -> tuple[int, dict[str, Any]]:
         health.database_writes.forget()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from chat.models import Bud, ModelProvider, OfferedModels
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import row_of, share
+from tests.factories import signed_in
 from workspaces.models import User
 from workspaces.pages.secret_fields import ENTER_AGAIN
 
@@ -71,8 +71,7 @@ def test_a_question_before_saving_asks_for_the_key_again(chat: Chat, superuser: 
         "chosen_models": "",
         "api_key": KEY,
     }
-    root = Client()
-    root.force_login(superuser)
+    root = signed_in(superuser)
     asked = root.post(reverse("chat:shared_provider_edit", args=[shared.pk]), given)
     assert asked.status_code == 422
     errors = asked.context["form"].errors

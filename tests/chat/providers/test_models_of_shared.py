@@ -43,7 +43,7 @@ from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import changes_in, draft, row_of, share
 from tests.chat.providers.usage import ask, make_bud
 from tests.chat.providers.workspace_side import api, edit_page, filled
-from tests.factories import Tenant, TwoTenants
+from tests.factories import Tenant, TwoTenants, signed_in
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput, NotFound, PermissionDenied
 from workspaces.models import User
@@ -59,9 +59,7 @@ def owner(superuser: User) -> Actor:
 
 @pytest.fixture
 def root(superuser: User) -> Client:
-    client = Client()
-    client.force_login(superuser)
-    return client
+    return signed_in(superuser)
 
 
 def chosen(*names: str, **changes: Any) -> Any:

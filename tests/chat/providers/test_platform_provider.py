@@ -17,7 +17,7 @@ from chat.services.platform_provider import usage_by_workspace
 from tests.chat.conftest import Chat
 from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.usage import ask, make_bud
-from tests.factories import CANARY, TwoTenants
+from tests.factories import CANARY, TwoTenants, signed_in
 from workspaces.errors import PermissionDenied
 from workspaces.models import User
 
@@ -43,9 +43,7 @@ def shared(chat: Chat, settings: Any) -> Iterator[Chat]:
 @pytest.fixture
 def owner(superuser: User) -> Client:
     """The browser of the platform's owner."""
-    client = Client()
-    client.force_login(superuser)
-    return client
+    return signed_in(superuser)
 
 
 def test_the_owner_sees_where_it_is_set_and_no_key(shared: Chat, owner: Client) -> None:

@@ -17,7 +17,7 @@ from tests.chat.providers.sharing import (
     stored_key,
 )
 from tests.chat.providers.usage import ask, make_bud
-from tests.factories import CANARY, TwoTenants
+from tests.factories import CANARY, TwoTenants, signed_in
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.actors import Actor
 from workspaces.models import User, Workspace
@@ -28,9 +28,7 @@ URL = "/platform/providers/"
 @pytest.fixture
 def root(superuser: User) -> Client:
     """The browser of the platform's owner."""
-    client = Client()
-    client.force_login(superuser)
-    return client
+    return signed_in(superuser)
 
 
 @pytest.fixture

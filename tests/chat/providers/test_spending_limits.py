@@ -13,7 +13,6 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
-from django.test import Client
 
 from audit.models import AuditEntry, Notice
 from chat.engine import endings
@@ -71,7 +70,7 @@ from tests.chat.providers.spending import (
     spent,
 )
 from tests.chat.services.checking import begin, check, finish, results
-from tests.factories import Tenant, TwoTenants
+from tests.factories import Tenant, TwoTenants, signed_in
 from tests.fakes.scripted_model import DONE, Answer, chunk
 from tests.price import counted
 from tests.threads import Threads
@@ -438,8 +437,7 @@ def test_the_platforms_owner_limits_what_a_workspace_uses_of_a_shared_provider(
         "This workspace has reached its monthly spending limit for “Shared”, which whoever runs Trellis has set."
     )
     assert error.endswith("Choose another model, or ask them to raise it.")
-    root = Client()
-    root.force_login(superuser)
+    root = signed_in(superuser)
     page = root.get(f"/platform/providers/{row_of(shared.tenant).shared_id}/").content.decode()
     assert "12 of 12 tokens" in page
     limit(shared.tenant, workspace=MonthLimit(tokens=1))

@@ -56,7 +56,7 @@ from tests.chat.services.shared_chats import (
     token_of,
 )
 from tests.documents import png
-from tests.factories import Tenant, TwoTenants, UserFactory
+from tests.factories import Tenant, TwoTenants, UserFactory, signed_in
 from tests.other_keys import having
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership, User
@@ -412,10 +412,7 @@ def test_who_is_not_signed_in_signs_in_and_comes_back(
     answer = page(shared, Client())
     assert answer.status_code == 302
     assert answer["Location"].endswith(f"?next=/shared/{token_of(shared)}/")
-    stranger = Client()
-    stranger.force_login(
-        UserFactory.create(), backend="allauth.account.auth_backends.AuthenticationBackend"
-    )
+    stranger = signed_in(UserFactory.create())
     refused = page(shared, stranger)
     unknown = stranger.get("/shared/unknown/")
     stop_sharing(shared=shared, actor=tenant.actor("member"))

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
-from django.test import Client
 from django.test.utils import override_settings
 from django.urls import path
 
 from config.serving.handler import MOST_IDLE, Handler, Lanes
-from tests.factories import Tenant
+from tests.factories import Tenant, signed_in
 from tests.patience import PATIENCE
 
 _seen: list[str] = []
@@ -172,8 +171,7 @@ def test_few_threads_are_kept() -> None:
 @pytest.mark.django_db
 def test_what_is_asked_before_a_view(tenant: Tenant) -> None:
     """REL-411: the session, the person, and their membership with its workspace."""
-    client = Client()
-    client.force_login(tenant.member)
+    client = signed_in(tenant.member)
     for address in (f"/w/{tenant.workspace.slug}/nothing/", "/nothing/"):
         statements: list[str] = []
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from mcp_servers.models import McpServer, McpTool, StdioProgram
-from tests.factories import CANARY, Tenant, UserFactory, make_tenant
+from tests.factories import CANARY, Tenant, UserFactory, make_tenant, signed_in
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, looked_at, stored_tool, tool_of
 
@@ -54,9 +54,7 @@ def admin(tenant: Tenant) -> Client:
 def owner(tenant: Tenant) -> Client:
     """The platform's owner."""
     person = UserFactory.create(is_superuser=True)
-    client = Client()
-    client.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
-    return client
+    return signed_in(person)
 
 
 def test_a_server_is_added_with_secrets_that_are_never_shown(admin: Client, tenant: Tenant) -> None:

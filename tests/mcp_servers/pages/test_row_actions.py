@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from django.test import Client
 
 from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.registry.services import withdraw_program
-from tests.factories import Tenant, UserFactory
+from tests.factories import Tenant, UserFactory, signed_in
 from tests.mcp_servers.factories import http_server, stored_tool
 from tests.row_actions import act, notices
 from workspaces.errors import PermissionDenied
@@ -60,8 +59,7 @@ def test_servers_are_switched(tenant: Tenant) -> None:
 def test_programs_are_withdrawn_and_offered(tenant: Tenant) -> None:
     """REL-1194: with a page that says what stops; offering pins their files as they are now."""
     person = UserFactory.create(is_superuser=True)
-    client = Client()
-    client.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(person)
     rows = [a_program("one"), a_program("two"), a_program("off", is_enabled=False)]
     text = act(client, PROGRAMS, "withdraw", *rows, confirmed=False).content.decode()
     assert "Withdraw 3 programs?" in text

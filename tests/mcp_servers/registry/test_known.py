@@ -16,7 +16,7 @@ from mcp_servers.pages.views.catalogue import ENTRIES_ON_A_PAGE
 from mcp_servers.registry.catalogue import platform_source, services
 from mcp_servers.registry.catalogue.file_format import read_known_servers
 from mcp_servers.registry.catalogue.listing import list_entries
-from tests.factories import Tenant
+from tests.factories import Tenant, signed_in
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.protected_server import ProtectedServer
 from tests.mcp_servers.factories import zoo_program
@@ -274,8 +274,7 @@ def test_a_program_is_the_owners_word(tenant: Tenant, shelf: Path, superuser: Us
     assert CatalogueChoice.objects.across_workspaces().count() == 0
     answer = client.post(f"{HOME}known/zoo/audience/", {"is_for_everybody": "on"})
     assert answer.status_code == 409
-    owner = Client()
-    owner.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    owner = signed_in(superuser)
     add = "/admin/mcp_servers/stdioprogram/add/?known=zoo"
     assert add in owner.get(HOME).content.decode()
     form = owner.get(add).content.decode()

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from tests.factories import MembershipFactory, Tenant, TwoTenants, WorkspaceFactory
+from tests.factories import MembershipFactory, Tenant, TwoTenants, WorkspaceFactory, signed_in
 from tests.platform_api import faults, issue
 from workspaces.models import ApiToken, User
 from workspaces.roles import Role
@@ -115,6 +115,5 @@ def test_people_list_the_workspaces_that_they_may_enter(
     found = page["results"] + rest["results"]
     assert [one["role"] for one in found] == ["admin"] * 4 + ["member"]
     assert two_workspaces.b.workspace.slug not in str(found)
-    root = Client()
-    root.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    root = signed_in(superuser)
     assert len(root.get("/api/workspaces/").json()["results"]) == 6

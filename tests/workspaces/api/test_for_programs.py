@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.api.models import ModelOutput
-from tests.factories import Tenant
+from tests.factories import Tenant, signed_in
 from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
@@ -124,8 +124,7 @@ def test_refusals_say_what_to_do(tenant: Tenant) -> None:
 
 def test_a_session_without_proof_reads_what_proof_is(tenant: Tenant) -> None:
     """REL-1563: a program that uses a person's session learns which header is missing."""
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(tenant.member)
+    client = signed_in(tenant.member, enforce_csrf_checks=True)
     answer = client.post(
         "/api/folders/",
         b'{"name": "a"}',

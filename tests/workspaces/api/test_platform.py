@@ -13,7 +13,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
-from tests.factories import PASSWORD, Tenant, UserFactory, WorkspaceFactory
+from tests.factories import PASSWORD, Tenant, UserFactory, WorkspaceFactory, signed_in
 from tests.platform_api import Api, faults, in_browser, issue, with_token
 from workspaces.actors import Source
 from workspaces.errors import InvalidInput, PermissionDenied
@@ -84,8 +84,7 @@ def test_nobody_else_finds_anything(tenant: Tenant, role: str) -> None:
 
 def test_a_browser_needs_csrf_proof(superuser: User) -> None:
     """SEC-500: as everywhere."""
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(superuser, enforce_csrf_checks=True)
     assert Api(client).post("workspaces/", {"name": "x", "slug": "x"}).status_code == 403
 
 

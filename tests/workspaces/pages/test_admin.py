@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.models import Bud, ModelProvider
-from tests.factories import Tenant, UserFactory, make_tenant
+from tests.factories import Tenant, UserFactory, make_tenant, signed_in
 from workspaces.models import Invitation, Membership, User
 from workspaces.pages.model_admin import TrackedModelAdmin
 
@@ -389,8 +389,7 @@ def test_the_search_for_pages_finds_what_the_sidebar_shows_the_person_now(tenant
 def test_an_address_that_is_taken_is_told_at_its_field(tenant: Tenant) -> None:
     """REL-1489: once, in words, in whatever case it is written; a constraint of the table is not named."""
     root = User.objects.create_superuser(email="root@a.example.org")
-    client = Client()
-    client.force_login(root)
+    client = signed_in(root)
     form = {"email": tenant.member.email.upper(), "name": "N", "password1": "a-long-one-94"}
     form["password2"] = form["password1"]
     for path in ("add/", f"{root.pk}/change/"):

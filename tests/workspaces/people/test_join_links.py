@@ -12,7 +12,7 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
+from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory, signed_in
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import JoinLink, Membership, User
@@ -217,6 +217,5 @@ def test_whoever_has_joined_comes_to_the_workspace_by_the_same_link(
     link.refresh_from_db()
     revoke_join_link(link=link, actor=tenant.actor())
     assert client.get(f"/join/{token}/", follow=True).redirect_chain[-1][0] == home
-    other = Client()
-    other.force_login(UserFactory.create(email="bob@firm.example.org", is_confirmed=True))
+    other = signed_in(UserFactory.create(email="bob@firm.example.org", is_confirmed=True))
     assert other.get(f"/join/{token}/", follow=True).status_code == 404

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
-from django.test import Client
 
-from tests.factories import PASSWORD, Tenant, UserFactory
+from tests.factories import PASSWORD, Tenant, UserFactory, signed_in
 from workspaces.models import User
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
@@ -19,8 +18,7 @@ def test_whoever_is_switched_off_while_they_change_their_password_stays_out(
 ) -> None:
     """SEC-701: working out a password takes a second, in which the account may be switched off or lose its rights."""
     person = UserFactory.create(email="leaving@example.org", is_superuser=True)
-    client = Client()
-    client.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client = signed_in(person)
     encode = MD5PasswordHasher.encode
 
     def switch_off_meanwhile(self: Any, *given: Any, **named: Any) -> str:

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory
+from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory, signed_in
 from tests.workspaces.people.inviting import invite_member
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
@@ -233,8 +233,7 @@ def test_whoever_has_joined_comes_to_the_workspace_by_the_same_mail(
         suspend_member(membership=member, actor=tenant.actor())
     again = client.get(f"/invitations/{token}/", follow=True)
     assert again.redirect_chain[-1][0] == home
-    other = Client()
-    other.force_login(UserFactory.create(email="stranger@example.org"))
+    other = signed_in(UserFactory.create(email="stranger@example.org"))
     assert other.get(f"/invitations/{token}/", follow=True).status_code == 404
     Membership.unscoped.filter(user=user).delete()
     assert client.get(f"/invitations/{token}/", follow=True).status_code == 404
