@@ -28,7 +28,7 @@ from tests.factories import Tenant, make_tenant
 from tests.fakes.asking_server import AskingServer
 from tests.fakes.mcp_server import CountingServer
 from tests.fakes.scripted_model import ScriptedModel
-from tests.mcp_servers.factories import http_server, looked_at
+from tests.mcp_servers.factories import http_server, looked_at, seen
 from tests.patience import PATIENCE
 from workspaces.actors import Actor, Source
 
@@ -244,10 +244,8 @@ def make_chat(tenant: Tenant, model: ScriptedModel, server: Any, row: McpServer)
 @pytest.fixture
 def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iterator[Chat]:
     """A member's conversation with a bud that has the counting server's tools."""
-    row = looked_at(
-        tenant, http_server(tenant, counting.url, name="counting", trusts_annotations=True)
-    )
-    chatting = make_chat(tenant, model, counting, row)
+    row = http_server(tenant, counting.url, name="counting", trusts_annotations=True)
+    chatting = make_chat(tenant, model, counting, seen(tenant, row, kind="counting"))
     yield chatting
     chatting.watching.close()
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from django.db.models import Model
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -44,6 +46,36 @@ def looked_at(tenant: Tenant, server: McpServer) -> McpServer:
     server.refresh_from_db()
     server.state.refresh_from_db()
     return server
+
+
+_seen: dict[str, tuple[McpServer, list[McpTool]]] = {}
+_OWN = frozenset({"id", "workspace", "server", "created_at", "updated_at"})
+"""Fields that a copy of a row has of its own."""
+
+
+def seen(tenant: Tenant, server: McpServer, *, kind: str) -> McpServer:
+    """The server as after `looked_at`, for tests that need its tools and not the look.
+
+    Of each kind of fake, with the same settings, a process looks at one. The others get copies of its rows.
+    """
+    if kind not in _seen:
+        first = looked_at(tenant, server)
+        _seen[kind] = first, list(McpTool.objects.for_workspace(tenant.workspace))
+        return first
+    first, tools = _seen[kind]
+    age = timezone.now() - first.state.last_checked_at
+    McpTool.objects.bulk_create(
+        McpTool(workspace=tenant.workspace, server=server, **_values_of(tool)) for tool in tools
+    )
+    state = _values_of(first.state)
+    moments = {name: at + age for name, at in state.items() if isinstance(at, datetime)}
+    server.state.write(**state | moments)
+    return server
+
+
+def _values_of(row: Model) -> dict[str, Any]:
+    names = [field.attname for field in row._meta.concrete_fields if field.name not in _OWN]
+    return {name: getattr(row, name) for name in names}
 
 
 def zoo_program() -> StdioProgram:
