@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import sys
 
 from config import bootstrap
@@ -51,6 +52,8 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _has_reader_left():
+            return 141  # as if SIGPIPE had ended it
         if (explanation := _explain(error)) is None:
             raise
         print(explanation, file=sys.stderr)
@@ -75,6 +78,17 @@ def _explain(error: Exception) -> str | None:
 
     fault = find_fault(error)
     return None if fault is None else f"This cannot be done: {fault.text}. {fault.advice}"
+
+
+def _has_reader_left() -> bool:
+    """Whether nobody reads what is printed any more, as behind `| head`. Then it goes nowhere from here on."""
+    output = select.poll()
+    output.register(sys.stdout, 0)  # errors are told unasked
+    if not output.poll(0):
+        return False
+    # Python flushes once more when it ends, and would complain about it.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
 
 
 def _close_connections() -> None:

@@ -285,6 +285,13 @@ class Action(StrEnum):
         _("Signing key changed"),
         _("The key that signs the log was changed."),
     )
+    LOG_KEY_LOST = (
+        "log.key_lost",
+        _("Key of the log declared lost"),
+        _(
+            "A person declared that a key of the log is lost; what can be verified no longer is said here."
+        ),
+    )
     LOG_INTRUSION = (
         "log.intrusion",
         _("Foreign entries refused"),

@@ -622,6 +622,15 @@ class Environment(BaseSettings):
             _reject_weak(value.get_secret_value())
         return value
 
+    @field_validator("openai_api_key", "klavis_api_key")
+    @classmethod
+    def _check_api_key(cls, value: SecretStr | None) -> SecretStr | None:
+        """What was copied from a page or a chat may hold a character that no request can carry, such as a long dash."""
+        key = value.get_secret_value().strip() if value is not None else ""
+        if not (key.isascii() and key.isprintable()):
+            raise ValueError("holds a character that no key has: copy the key anew, alone")
+        return SecretStr(key) if key else None
+
     @field_validator("metrics_token")
     @classmethod
     def _check_metrics_token(cls, value: SecretStr | None) -> SecretStr | None:

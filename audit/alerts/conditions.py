@@ -37,6 +37,7 @@ _FINDINGS: Final = (
     Action.LOG_INTRUSION.value,
     Action.LOG_UNGUARDED.value,
     Action.LOG_UNSIGNED.value,
+    Action.LOG_KEY_LOST.value,
 )
 WHOLE: Final = "whole"
 

@@ -89,7 +89,7 @@ def event_of(entry: AuditEntry) -> dict[str, Any]:
 
 def severity_of(entry: AuditEntry) -> int:
     """Give 1 informational, 2 low, 3 medium, 5 critical."""
-    if entry.action in {Action.LOG_LOSS, Action.RESTORE_FOUND}:
+    if entry.action in {Action.LOG_LOSS, Action.LOG_KEY_LOST, Action.RESTORE_FOUND}:
         return 5
     if entry.refused_by or entry.action == Action.AUTH_FAILED:
         return 3

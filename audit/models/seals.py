@@ -55,6 +55,7 @@ class AuditCheckpoint(models.Model):
         ROTATION = "rotation"
         END = "end"
         RESTORED = "restored"
+        KEY_LOST = "key_lost"
 
     number = models.BigIntegerField(primary_key=True, help_text=_("1, 2, 3 … without a gap."))
     kind = models.CharField(max_length=10, choices=Kind.choices)

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
+from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry
 from audit.proof.records import moment, record_of
 from audit.proof.signing import find_key
@@ -32,7 +33,7 @@ _ENDS: Final = 3
 OTHER_KEY: Final = "entries of the log were written under another TRELLIS_AUDIT_KEY"
 PUT_BACK: Final = (
     "Put that one back and restart. Under any other key, each of these entries looks as if Trellis had not written it."
-    " If it is lost, see “Lost keys” in docs/operations.md."
+    " If it is lost for good, run: python3 manage.py declare_keys_lost (“Lost keys” in docs/operations.md)."
 )
 
 
@@ -85,6 +86,11 @@ def are_demanded(now: datetime) -> bool:
     return date is not None and datetime.fromisoformat(date) <= now
 
 
+def stated_date() -> str | None:
+    """From when on checkpoints say that marks are demanded, whoever signed them; None: none says so."""
+    return _date_in_checkpoints(_newest(), is_trusted=lambda _: True)
+
+
 def first_demanding() -> int | None:
     """The number of the checkpoint after which every entry has a mark; 0: all have. None: there is none yet.
 
@@ -93,7 +99,7 @@ def first_demanding() -> int | None:
     newest = _newest()
     if newest is None:
         return 0
-    date = _date_in_checkpoints(newest, is_trusted=lambda _: True)
+    date = stated_date()
     if date is None:
         return None
     since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(date))
@@ -102,13 +108,28 @@ def first_demanding() -> int | None:
 
 
 def is_key_other() -> bool:
-    """Whether the log was written under another TRELLIS_AUDIT_KEY: its oldest or newest entries are marked, and no mark fits."""
+    """Whether the log was written under another TRELLIS_AUDIT_KEY: its oldest or newest entries are marked, and no mark fits.
+
+    Of the oldest it is known where a person has declared that their key is lost.
+    """
     rows = AuditEntry.objects.across_workspaces()
-    for some in (rows.order_by("pk"), rows.order_by("-pk")):
+    ends = [rows.order_by("-pk")]
+    if key_loss_declared_at() is None:
+        ends.append(rows.order_by("pk"))
+    for some in ends:
         marked = [one for one in some[:_ENDS] if one.mark]
         if marked and not any(is_marked(one, is_demanded=True) for one in marked):
             return True
     return False
+
+
+def key_loss_declared_at() -> datetime | None:
+    """When somebody declared last, under the key of now, that a key of the log is lost; None: never."""
+    rows = AuditEntry.objects.across_workspaces().filter(action=Action.LOG_KEY_LOST.value)
+    for one in rows.order_by("-pk")[:_ENDS]:
+        if is_marked(one, is_demanded=True):
+            return one.created_at
+    return None
 
 
 def _newest() -> AuditCheckpoint | None:

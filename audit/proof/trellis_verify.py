@@ -299,6 +299,8 @@ class Verifier:
         self._keys: dict[str, str] = dict([key] if key else [])
         self._key: str | None = key[0] if key else None
         self._key_uses: dict[str, str] = {}
+        self._begun_anew: int | None = None
+        self._untrusted: list[str] = []
         self._ended = False
         self._has_header = False
         self._restores: list[Record] = []
@@ -357,6 +359,9 @@ class Verifier:
                 report.add(
                     ALTERED, f"{what} is signed with key {key_id}, which the log does not know."
                 )
+        if not self._is_trusted(self._key):  # else its statements vouch for those before them
+            for text in self._untrusted:
+                report.add(ALTERED, text)
         fingerprints = [fingerprint_of(base64.b64decode(public)) for public in self._keys.values()]
         if self._trusted and not any(f.startswith(t) for f in fingerprints for t in self._trusted):
             report.add(ALTERED, "The log is not signed with the key that you trust.")
@@ -395,10 +400,28 @@ class Verifier:
                 self._miss(name, chain, seq - 1)
         self._compare(name, chain, seq, hash_, entry)
         chain.seq, chain.hash, chain.is_known = seq, hash_, True
+        if entry is not None and entry.get("action") == "log.key_lost":
+            self._note_loss(name, entry)
         if self._external is not None:
             head = self._external["heads"].get(name)
             if head is not None and head[0] == seq:
                 self._seen[name] = hash_
+
+    def _note_loss(self, name: str, entry: Record) -> None:
+        """Say what a person has declared of a lost key, once for each chain and time."""
+        details = entry["details"]
+        if details["part"] != 1 or not (details["until"] or details["unsealed"]):
+            return
+        at, by = entry["created_at"], entry.get("actor_label", "")
+        text = (
+            f"Chain {name}, up to seq {details['until']}: {by} declared at {at} that the key of these entries is lost. Their "
+            "chain and its signatures still prove what they say. Arguments and results are proven only since then."
+        )
+        if details["unsealed"]:
+            text += (
+                f" {len(details['unsealed'])} entries have no seal: nothing proves who wrote these."
+            )
+        self.report.notes.append(text)
 
     def _compare(
         self, name: str, chain: _Chain, seq: int, hash_: str, entry: Record | None
@@ -594,6 +617,10 @@ class Verifier:
         first = (stated[0] if stated else 0) + 1
         if since is None or first > last:
             return
+        if self._begun_anew == statement["number"]:
+            text = f"Chain {name}, entries {first} to {last}: nothing was signed from {since} to {statement['made_at']}."
+            self.report.notes.append(text)
+            return
         text = (
             f"Between entries {first} and {last} nothing was signed from {since} to {statement['made_at']}, since "
             "the signing key was missing: nothing proves that they were not changed in that time."
@@ -601,11 +628,21 @@ class Verifier:
         self.report.gaps += 1
         self.report.add(INCOMPLETE, text, name, first)
 
+    def _is_trusted(self, key_id: str | None) -> bool:
+        public = self._keys.get(key_id or "")
+        if public is None:
+            return False
+        fingerprint = fingerprint_of(base64.b64decode(public))
+        return any(fingerprint.startswith(text) for text in self._trusted)
+
     def _follow_key(self, statement: Record, record: Record, what: str) -> None:
         key = statement["key"]
         if self._key is None:
             self._key = key["id"]
             self._keys[key["id"]] = key["public"]
+        elif statement["kind"] == "key_lost":
+            self._begin_anew(statement, what)
+            return
         elif key["id"] != self._key:
             text = (
                 f"C{what[1:]} is signed with key {key['id']}, which nothing before it introduces."
@@ -625,6 +662,24 @@ class Verifier:
                 return
             self._key = new["id"]
             self._keys[new["id"]] = new["public"]
+
+    def _begin_anew(self, statement: Record, what: str) -> None:
+        """Go on with a key that none before it introduced. It counts once a key signs that is trusted by another way."""
+        key, lost = statement["key"], statement["lost_key"]
+        if key["id"] == self._key or lost["fingerprint"][:16] != self._key:
+            self.report.add(ALTERED, f"C{what[1:]} declares a key lost that was not the log's.")
+            return
+        self._key = key["id"]
+        self._keys[key["id"]] = key["public"]
+        self._begun_anew = statement["number"]
+        self._untrusted.append(
+            f"C{what[1:]} is signed with key {key['id']}, which nothing before it introduces, because the key before it is "
+            "said to be lost. If you were told of the log's newest key by another way, name that one, too."
+        )
+        self.report.notes.append(
+            f"At c{what[1:]}, {lost['declared_by']} declared key {lost['fingerprint']} lost, and key {key['id']} went on. "
+            "What stands before is proven only if the lost one was your key, too."
+        )
 
     def _end(self, record: Record) -> None:
         self._ended = True

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditEntry
-from audit.reports.numbers import truncated
+from audit.reports.grouping import truncated
 from audit.rollups.pieces import Unit, begin_of, pieces_of, unit_of
 from workspaces.words.formats import piece_of_time
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Protocol
 from uuid import UUID
 
 from django.db.models import Count, QuerySet, Sum
-from django.db.models.functions import Trunc
 
 from audit.actions import Action
 from audit.models import AuditEntry, Dimension, Grain, Measure
+from audit.reports.grouping import BucketOfDuration, truncated
 from audit.rollups.counting import tally_of
 from audit.rollups.folding import APPROVAL_ENDS, Sums, Tally, facts_of
-from audit.rollups.histogram import bucket_of
-from audit.rollups.pieces import Unit
 from audit.rollups.reading import (
     Cell,
     Place,
@@ -189,11 +187,12 @@ class Entries:
         if values is not None and columns:
             rows = rows.filter(**{f"{columns[0]}__in": list(values)})
         rows = rows.filter(action=Action.TOOL_CALL_FINISHED.value, duration_ms__isnull=False)
-        for row in rows.values_list(*names, *columns, "duration_ms").annotate(Count("pk")):
+        rows = rows.annotate(bucket=BucketOfDuration("duration_ms"))
+        for row in rows.values_list(*names, *columns, "bucket").annotate(Count("pk")):
             start = piece(row[0]) if by_time else None
             value, second = _named(dimension, row[len(names) : len(names) + len(columns)])
             if value or dimension is Dimension.ALL:
-                _put(found, (start, value, second), bucket_of(row[-2]), row[-1])
+                _put(found, (start, value, second), row[-2], row[-1])
         return found
 
     def people(self) -> int:
@@ -228,11 +227,6 @@ class Entries:
             action__in=APPROVAL_ENDS,
         )
         return tally_of(facts_of(rows.order_by("-created_at")[:MOST_WAITS]))
-
-
-def truncated(unit: Unit, zone: tzinfo) -> Trunc:
-    """Give the beginning of an entry's piece of time. An hour that clocks repeat is two pieces, so they are taken in UTC."""
-    return Trunc("created_at", unit, tzinfo=UTC if unit in {"minute", "hour"} else zone)
 
 
 def _named(dimension: Dimension, values: tuple[Any, ...]) -> tuple[str, str]:

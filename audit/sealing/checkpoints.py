@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.db.models import F, Sum
+from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry, AuditHead
-from audit.proof.marks import demanded_from
+from audit.proof.marks import demanded_from, stated_date
 from audit.proof.records import moment
 from audit.proof.signing import SigningKey, signed, signing_keys
 from audit.proof.trellis_verify import (
@@ -24,9 +25,16 @@ from audit.proof.trellis_verify import (
     head_label,
 )
 from audit.sealing import checkpoint_mismatches, external_checkpoint
-from audit.sealing.rotation import key_id_after, key_in_use, newest_checkpoint, record_key_change
+from audit.sealing.rotation import (
+    find_missing_key,
+    key_id_after,
+    key_in_use,
+    newest_checkpoint,
+    record_key_change,
+)
 from audit.sealing.sealer import sealing_lock
 from workspaces.database import commit_durably, database_now
+from workspaces.errors import Conflict
 
 BUSY_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 60.0
@@ -102,11 +110,42 @@ def make_checkpoint(
     return made
 
 
+def begin_with_new_key(lost: str, *, by: str) -> None:
+    """Sign with the first key of the settings although none before introduced it: a person has declared that one lost.
+
+    Whoever verifies has to trust the new key by another way than the log, else it counts for nothing.
+
+    Args:
+        lost: the fingerprint of the key that is lost.
+
+    Raises:
+        Conflict: it is not lost any more, or another process holds the log's lock.
+        OSError: the file outside could not be written.
+    """
+    with sealing_lock() as has_lock:
+        newest = newest_checkpoint()
+        if not has_lock or newest is None or find_missing_key() is None:
+            raise Conflict(_("The log is being signed right now. Run this again."))
+        commit_durably()
+        key = signing_keys()[0]
+        loss = {"fingerprint": lost, "declared_by": by}
+        more = {"lost_key": loss, "unsigned_since": moment(newest.made_at)}
+        if (date := stated_date()) is not None:
+            more["marks_from"] = date
+        made = _write(Kind.KEY_LOST, more=more, key=key)
+        file = _file_of(made)
+    external_checkpoint.write(file.statement, file.signature)
+
+
 def _write(
-    kind: Kind, *, more: dict[str, Any] | None = None, next_key: SigningKey | None = None
+    kind: Kind,
+    *,
+    more: dict[str, Any] | None = None,
+    next_key: SigningKey | None = None,
+    key: SigningKey | None = None,
 ) -> AuditCheckpoint:
     newest = newest_checkpoint()
-    key = key_in_use(newest)
+    key = key or key_in_use(newest)
     number = newest.number + 1 if newest else 1
     now = database_now()
     changed = {
@@ -125,7 +164,7 @@ def _write(
         "heads": {head_label(name): head_digest(name, *head) for name, head in changed.items()},
         **(more or {}),
     }
-    if newest is not None and was_unsigned_since(newest):
+    if newest is not None and kind is not Kind.KEY_LOST and was_unsigned_since(newest):
         content["unsigned_since"] = moment(newest.made_at)
     if next_key is not None:
         content["next_key"] = next_key.named

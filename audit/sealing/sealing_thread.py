@@ -37,10 +37,39 @@ SELECT EXISTS (SELECT 1 FROM "audit_pendingseal")
 ROUND_SECONDS = 1.0
 REST_SECONDS = 5.0
 """How often the database is asked whether anything waits that this process has not written itself."""
+TELL_SECONDS = 600.0
+"""How often the log says again what still goes wrong in each round."""
 _MOST_PAUSE_SECONDS = 10.0
 _MOST_BATCHES = 1_000
 _lock = threading.Lock()
 _thread: SealingThread | None = None
+
+
+class LastingFaults:
+    """Which faults go on from round to round: each is a line of the log when it begins, and now and then while it lasts."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str], float] = {}
+
+    def is_news(self, step: str, fault: Exception) -> bool:
+        """Whether a fault is to be told: it has begun, is another one, or was told long ago."""
+        what, now = (step, f"{type(fault).__name__} {fault}"), time.monotonic()
+        if what in self._since and now < self._since[what] + TELL_SECONDS:
+            return False
+        self.is_over(step)
+        self._since[what] = now
+        return True
+
+    def is_over(self, step: str) -> None:
+        """The step has worked."""
+        self._since = {what: at for what, at in self._since.items() if what[0] != step}
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._since.clear()
+
+
+lasting = LastingFaults()
 
 
 class SealingThread(threading.Thread):
@@ -71,9 +100,12 @@ class SealingThread(threading.Thread):
                 else:
                     _try(spool.replay)
                 pause = ROUND_SECONDS
+                lasting.is_over("round")
             except Exception as error:
                 pause = min(pause * 2, _MOST_PAUSE_SECONDS)
-                logger.warning("audit_not_sealed", exc_info=not isinstance(error, DatabaseError))
+                if lasting.is_news("round", error):
+                    has_traceback = not isinstance(error, DatabaseError)
+                    logger.warning("audit_not_sealed", exc_info=has_traceback)
                 drop_dead_connections()
                 if not has_begun and self._stopping.wait(pause):
                     break
@@ -144,21 +176,28 @@ def sign_if_due() -> None:
     try:
         make_checkpoint(only_if_due=True)
     except SigningKeyMissing as error:
-        logger.critical("audit_signing_key_missing", extra={"key": error.key_id})
+        if lasting.is_news("sign", error):
+            logger.critical("audit_signing_key_missing", extra={"key": error.key_id})
         _note_unsigned(error.key_id)
-    except OSError:
-        logger.exception("audit_checkpoint_file_not_written")
+    except OSError as error:
+        if lasting.is_news("sign", error):
+            logger.exception("audit_checkpoint_file_not_written")
+    else:
+        lasting.is_over("sign")
 
 
 def _try(step: Callable[[], object]) -> None:
     """Whatever keeps one step from working must not keep the log from being sealed."""
+    name = step.__qualname__
     try:
         step()
+        lasting.is_over(name)
     except Exception as error:
         cause = error.__cause__ if isinstance(error, AuditUnavailable) else error
         if is_unavailable(cause):
             raise  # then nothing else works either, and the round is tried again after a pause
-        logger.exception("a step of the log's round failed", extra={"step": step.__qualname__})
+        if lasting.is_news(name, error):
+            logger.exception("a step of the log's round failed", extra={"step": name})
 
 
 def seal_all() -> int:

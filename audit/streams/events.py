@@ -18,7 +18,7 @@ from audit.sealing.reading import SealedEntry
 
 TEST_ACTION = "stream.test"
 _FAILED = frozenset({"tool_error", "transport_error", "timeout", "outcome_unknown"})
-_GRAVE = frozenset({Action.LOG_LOSS.value, Action.ALERT_RAISED.value})
+_GRAVE = frozenset({Action.LOG_LOSS.value, Action.LOG_KEY_LOST.value, Action.ALERT_RAISED.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

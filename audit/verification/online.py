@@ -33,6 +33,7 @@ from audit.proof.trellis_verify import (
     Verifier,
 )
 from audit.sealing import external_checkpoint
+from audit.sealing.declared_losses import DeclaredLosses
 from audit.sealing.reading import SealedEntry
 from audit.sealing.rotation import key_id_after
 from audit.services import EntryDraft, record
@@ -110,6 +111,7 @@ def _check(
     cursor = Cursor(start["heads"], start["checkpoint"][0]) if start else None
     bodies = _Bodies(verifier)
     stream = LogStream(workspace_id, cursor=cursor, inspect=bodies.inspect)
+    bodies.losses_of = stream.losses_of
     if workspace_id is not None:
         verifier.limit_to(str(workspace_id))
     try:
@@ -153,6 +155,8 @@ def _outside() -> tuple[Record | None, str | None]:
 class _Bodies:
     """Compares previews and stored bodies with what the entries commit to."""
 
+    losses_of: Callable[[str], DeclaredLosses]
+
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
@@ -180,11 +184,15 @@ class _Bodies:
         wrong = []
         for entry in entries:
             body = bodies.get(entry.pk)
+            seq, losses = places[entry.pk], self.losses_of(chain)
             is_there = is_body_whole(entry, body) and (body is None or is_key_whole(body))
+            is_there = is_there or (
+                seq <= losses.last and losses.is_body_as_declared(seq, entry, body)
+            )
             if is_there and not _has_foreign_preview(entry):
                 continue
             is_erased = body is None and not entry.arguments_preview and not entry.result_preview
-            if is_erased and self._verifier.covers(chain, "bodies", places[entry.pk]):
+            if is_erased and self._verifier.covers(chain, "bodies", seq):
                 continue
             wrong.append(entry.pk)
         return wrong

@@ -11,7 +11,10 @@ from django.db import connection, models
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Subquery
 from django.db.models.functions import Cast, Coalesce
 
+from audit.actions import Action
 from audit.models import PLATFORM_CHAIN, AuditEntry, AuditHead, AuditSeal, PendingSeal
+from audit.sealing.declared_losses import DeclaredLosses
+from audit.sealing.reading import entries_by_id
 
 _MOST_NAMED: Final = 100
 _TABLE: Final = AuditEntry._meta.db_table
@@ -76,9 +79,28 @@ def unsealed_entries(workspace_id: UUID | None) -> Iterator[EntryProblem]:
     )
     # As texts: what was written by hand need not be an id.
     names = found.order_by().values_list(_text("id"), _text("workspace_id"))
-    for name, workspace in names[:_MOST_NAMED]:
+    declared = _declared_unsealed(workspace_id)
+    count = 0
+    for name, workspace in names.iterator():
+        if _named(name) in declared:
+            continue
+        if (count := count + 1) > _MOST_NAMED:
+            break
         text = f"Entry {_named(name)} has no seal and does not wait for one."
         yield EntryProblem(text, _named(workspace) if workspace else str(PLATFORM_CHAIN))
+
+
+def _declared_unsealed(workspace_id: UUID | None) -> set[str]:
+    """Of entries without a seal, those that were declared along with a lost key, and are as they were."""
+    alarms = AuditEntry.objects.across_workspaces().filter(action=Action.LOG_KEY_LOST.value)
+    if workspace_id is not None:
+        alarms = alarms.filter(workspace_id=workspace_id)
+    found: set[str] = set()
+    for chain in set(alarms.order_by().values_list("workspace_id", flat=True)):
+        losses = DeclaredLosses(chain or PLATFORM_CHAIN)
+        entries = entries_by_id(losses.unsealed).values()
+        found |= {str(one.pk) for one in entries if losses.is_as_declared(one)}
+    return found
 
 
 def hidden_entries(workspace_id: UUID | None) -> Iterator[EntryProblem]:

@@ -15,6 +15,7 @@ from audit.models import AuditCheckpoint, AuditHead, AuditSeal, AuditTombstone
 from audit.proof.marks import first_demanding, is_marked
 from audit.proof.records import moment, record_of
 from audit.proof.trellis_verify import Record
+from audit.sealing.declared_losses import DeclaredLosses
 from audit.sealing.reading import SealedEntry, head_of, heads_of, sealed_after
 from audit.verification.stored import EntryProblem, spelling_doubts
 
@@ -67,6 +68,7 @@ class LogStream:
         self._batch = max(_LEAST, min(_MOST, _MOST_AHEAD // max(1, len(self.tops))))
         self._tombstones: set[UUID] = set()
         self._are_marked = False
+        self._losses: dict[str, DeclaredLosses] = {}
         self.doubts: list[EntryProblem] = []
         """What is wrong with entries although their seals fit; complete when all has been read."""
 
@@ -108,7 +110,11 @@ class LogStream:
         last = self._cursor.checkpoint
         wanted = AuditCheckpoint.objects.filter(number__lte=self.newest).order_by("number")
         if self._workspace_id is not None:
-            kinds = (AuditCheckpoint.Kind.ROTATION, AuditCheckpoint.Kind.RESTORED)
+            kinds = (
+                AuditCheckpoint.Kind.ROTATION,
+                AuditCheckpoint.Kind.RESTORED,
+                AuditCheckpoint.Kind.KEY_LOST,
+            )
             wanted = wanted.filter(
                 Q(heads__contains=str(self._workspace_id))
                 | Q(kind__in=kinds)
@@ -133,8 +139,10 @@ class LogStream:
             sealed = ahead.popleft()
             place = sealed.seq
             content = None if sealed.entry is None else record_of(sealed.entry)
-            if sealed.entry is not None and not is_marked(
-                sealed.entry, content, is_demanded=self._are_marked
+            if (
+                sealed.entry is not None
+                and not is_marked(sealed.entry, content, is_demanded=self._are_marked)
+                and not (sealed.entry.mark and place <= self.losses_of(name).last)
             ):
                 text = (
                     f"Entry {sealed.entry_id} was not written by Trellis, or under another"
@@ -149,6 +157,12 @@ class LogStream:
                 "entry": content,
             }
         self._places[name] = max(place, self._places.get(name, 0))
+
+    def losses_of(self, name: str) -> DeclaredLosses:
+        """What was declared of a chain."""
+        if name not in self._losses:
+            self._losses[name] = DeclaredLosses(UUID(name))
+        return self._losses[name]
 
     def _read_ahead(self, name: str, place: int) -> deque[SealedEntry]:
         found = sealed_after(UUID(name), place, self._batch)

@@ -44,7 +44,8 @@ def check_seals(part: str) -> DoctorFinding:
         return failed(
             part,
             "the key that signed the log is not in the settings",
-            "Put it behind the first in TRELLIS_AUDIT_SIGNING_KEYS and restart.",
+            "Put it behind the first in TRELLIS_AUDIT_SIGNING_KEYS and restart."
+            " If it is lost for good, run: python3 manage.py declare_keys_lost",
         )
     if found.oldest_pending_seconds > SEALING_SECONDS:
         return look(
@@ -66,4 +67,7 @@ def check_seals(part: str) -> DoctorFinding:
             f"last verified on {found.verified_at:%Y-%m-%d}",
             "The scheduler verifies each night: look whether it runs (celery beat).",
         )
-    return ok(part, f"whole when last verified, {found.verified_at:%Y-%m-%d %H:%M} UTC")
+    text = f"whole when last verified, {found.verified_at:%Y-%m-%d %H:%M} UTC"
+    if (declared_at := marks.key_loss_declared_at()) is not None:
+        text += f"; a key was declared lost on {declared_at:%Y-%m-%d}, which bounds what older entries prove"
+    return ok(part, text)

@@ -245,7 +245,7 @@ def make_chat(tenant: Tenant, model: ScriptedModel, server: Any, row: McpServer)
 def chat(tenant: Tenant, model: ScriptedModel, counting: CountingServer) -> Iterator[Chat]:
     """A member's conversation with a bud that has the counting server's tools."""
     row = http_server(tenant, counting.url, name="counting", trusts_annotations=True)
-    chatting = make_chat(tenant, model, counting, seen(tenant, row, kind="counting"))
+    chatting = make_chat(tenant, model, counting, seen(tenant, row, offers=counting.offers()))
     yield chatting
     chatting.watching.close()
 

@@ -145,3 +145,13 @@ def test_who_stops_reading_stops_ask(run: Run, begin: Begin) -> None:
     process.stdout.close()
     assert process.wait(timeout=60) == 1
     assert process.stderr.read() == ""
+
+
+def test_a_command_whose_reader_left_ends_quietly(begin: Begin) -> None:
+    """REL-2174: `manage.py verify_audit | head` ended with a traceback. The exit code is the usual one."""
+    process = begin("verify_audit")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    assert process.wait() == 128 + signal.SIGPIPE

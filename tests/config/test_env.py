@@ -70,6 +70,27 @@ def test_a_fault_never_repeats_the_secret(tmp_path: Path) -> None:
     assert weak not in done.stderr
 
 
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "KLAVIS_API_KEY"])
+@pytest.mark.parametrize("key", ["sk\u2011proj\u2011abc", "sk-abc…", "sk-a\nsk-b", "schlüssel"])
+def test_an_api_key_that_no_request_can_carry_is_refused(
+    tmp_path: Path, name: str, key: str
+) -> None:
+    """REL-2173: the start said nothing, and each question ended with "Something went wrong on our side"."""
+    done = start(tmp_path, **{name: key})
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert f"{name}: holds a character that no key has" in done.stderr
+    assert key not in done.stderr
+
+
+def test_blanks_around_an_api_key_are_no_part_of_it(tmp_path: Path) -> None:
+    """REL-2173: a file of settings with Windows' line ends adds one."""
+    keys = generate_keys()
+    read = Environment.model_validate({**PRODUCTION, **keys, "OPENAI_API_KEY": " sk-abc\r\n"})
+    assert read.openai_api_key is not None
+    assert read.openai_api_key.get_secret_value() == "sk-abc"
+
+
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     """Ours: one start shows everything that is wrong."""
     done = start(tmp_path, TRELLIS_PORT="door", TRUSTED_PROXIES="nowhere", LOG_FORMAT="poem")

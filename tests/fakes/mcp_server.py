@@ -109,6 +109,9 @@ class Listening:
         self._socket.close()
 
 
+_CODE = {"fn", "fn_metadata", "context_kwarg"}
+
+
 class CountingServer:
     """The SDK's server with a tool of each kind; it keeps what it was asked to do outside of our database."""
 
@@ -137,6 +140,19 @@ class CountingServer:
         """End each call of the slow tool that waits."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._hurry.set)
+
+    def offers(self) -> str:
+        """All that it offers now; two that say the same offer the same."""
+        server = self.server
+        parts = (
+            server._tool_manager.list_tools(),
+            server._resource_manager.list_resources(),
+            server._resource_manager.list_templates(),
+            server._prompt_manager.list_prompts(),
+        )
+        return json.dumps(
+            [[one.model_dump(mode="json", exclude=_CODE) for one in part] for part in parts]
+        )
 
     def names(self) -> list[str]:
         """Names of the tools called so far."""

@@ -71,6 +71,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "confirm_restore": None,
     "conformance": None,
     "count_audit": None,
+    "declare_keys_lost": None,
     "doctor": None,
     "export_audit": None,
     "export_workspace": None,

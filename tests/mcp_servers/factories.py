@@ -17,7 +17,7 @@ from mcp_servers.client import transports
 from mcp_servers.client.definitions import definition_hash
 from mcp_servers.client.values import Progress, ToolCallRequest
 from mcp_servers.gate.caller import SilentCaller
-from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.models import McpPrompt, McpResource, McpServer, McpTool, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import PROGRAMS
 from tests.factories import Tenant
@@ -48,25 +48,30 @@ def looked_at(tenant: Tenant, server: McpServer) -> McpServer:
     return server
 
 
-_seen: dict[str, tuple[McpServer, list[McpTool]]] = {}
+_seen: dict[str, tuple[McpServer, list[Any]]] = {}
+_OFFERS = (McpTool, McpResource, McpPrompt)
 _OWN = frozenset({"id", "workspace", "server", "created_at", "updated_at"})
 """Fields that a copy of a row has of its own."""
 
 
-def seen(tenant: Tenant, server: McpServer, *, kind: str) -> McpServer:
-    """The server as after `looked_at`, for tests that need its tools and not the look.
+def seen(tenant: Tenant, server: McpServer, *, offers: str) -> McpServer:
+    """The server as after `looked_at`, for tests that need what it offers and not the look.
 
-    Of each kind of fake, with the same settings, a process looks at one. The others get copies of its rows.
+    A process looks at one that offers this, all under the same settings. The others get copies of its rows.
     """
-    if kind not in _seen:
+    if offers not in _seen:
         first = looked_at(tenant, server)
-        _seen[kind] = first, list(McpTool.objects.for_workspace(tenant.workspace))
+        found = [row for model in _OFFERS for row in model.objects.for_workspace(tenant.workspace)]
+        _seen[offers] = first, found
         return first
-    first, tools = _seen[kind]
+    first, rows = _seen[offers]
+    for model in _OFFERS:
+        model.objects.bulk_create(
+            model(workspace=tenant.workspace, server=server, **_values_of(row))
+            for row in rows
+            if isinstance(row, model)
+        )
     age = timezone.now() - first.state.last_checked_at
-    McpTool.objects.bulk_create(
-        McpTool(workspace=tenant.workspace, server=server, **_values_of(tool)) for tool in tools
-    )
     state = _values_of(first.state)
     moments = {name: at + age for name, at in state.items() if isinstance(at, datetime)}
     server.state.write(**state | moments)

@@ -1,0 +1,324 @@
+"""A lost key is declared: the log goes on, says what it proves no longer, and hides nothing of what somebody changed."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+from django.utils import timezone
+from pydantic import SecretStr
+
+from audit.actions import Action
+from audit.alerts.conditions import measure
+from audit.models import AlertRule, AuditEntry, AuditSeal
+from audit.proof.signing import signing_keys
+from audit.proof.trellis_verify import VerificationReport, verify_export
+from audit.sealing import key_loss, sealer
+from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.declared_losses import DeclaredLosses
+from audit.verification.exporting import proof_pieces
+from config.doctor import DoctorFinding, FindingState, examine_part
+from config.env import EncryptionKey
+from tests.audit.tampering import sealed_log, tamper, write_entries
+from tests.audit.verification.checked import check
+from tests.factories import Tenant
+
+pytestmark = [
+    pytest.mark.usefixtures("checkpoint_file", "derived_signing_key"),
+    pytest.mark.both_engines,
+]
+
+
+@pytest.fixture
+def derived_signing_key(checkpoint_file: object) -> Iterator[None]:
+    """As in most installations: who loses TRELLIS_AUDIT_KEY loses what signs, too."""
+    config = settings.TRELLIS.model_copy(update={"audit_signing_keys": ()})
+    with override_settings(TRELLIS=config):
+        yield
+
+
+@contextmanager
+def other_key(first: int = 7) -> Iterator[None]:
+    key = SecretStr(base64.b64encode(bytes(range(first, first + 32))).decode())
+    with override_settings(TRELLIS=settings.TRELLIS.model_copy(update={"audit_key": key})):
+        yield
+
+
+@contextmanager
+def keys(name: str) -> Iterator[None]:
+    found = (EncryptionKey(name, name.encode() * 32),)
+    config = settings.TRELLIS.model_copy(update={"audit_signing_keys": found})
+    with override_settings(TRELLIS=config):
+        yield
+
+
+def seals() -> DoctorFinding:
+    return examine_part("seals")
+
+
+def bodied(tenant: Tenant, count: int = 3) -> list[AuditEntry]:
+    return write_entries(tenant, count, arguments=b'{"to":"ada"}', result=b'{"sent":true}')
+
+
+def declare(fingerprint: str, reason: str = "The disk burnt.") -> str:
+    out = io.StringIO()
+    call_command("declare_keys_lost", reason=reason, fingerprint=fingerprint, stdout=out)
+    return out.getvalue()
+
+
+def export(*trusted: str, workspace_id: UUID | None = None) -> VerificationReport:
+    file = io.BytesIO(b"".join(proof_pieces(workspace_id)))
+    return verify_export(file, trusted=trusted)
+
+
+def lost_log(tenant: Tenant) -> str:
+    """A log of before; gives the fingerprint of the key that signed it."""
+    sealed_log(tenant, rounds=2, each=2)
+    bodied(tenant)
+    sealer.seal_pending()
+    make_checkpoint()
+    bodied(tenant, 2)  # and the process ends before they are sealed
+    return signing_keys()[0].fingerprint
+
+
+def test_a_lost_key_is_declared_and_known_from_then_on(tenant: Tenant) -> None:
+    """REL-2171: the log is signed, exported and verified again; the doctor calls the loss a fact."""
+    old = lost_log(tenant)
+    rule = AlertRule(
+        workspace=tenant.workspace, condition=AlertRule.Condition.TAMPERING, window_minutes=5
+    )
+    with other_key():
+        sealer.seal_pending()
+        bodied(tenant)
+        sealer.seal_pending()
+        with pytest.raises(CommandError):
+            call_command("verify_audit", stdout=io.StringIO())
+        assert seals().state is FindingState.FAILED
+        assert "declare_keys_lost" in seals().advice
+        out = declare(old)
+        assert "WHOLE" in out
+        assert seals().state is FindingState.OK
+        assert "declared lost" in seals().text
+        for report in (check(), check(workspace_id=tenant.workspace.pk)):
+            assert report.result == "whole", report.findings
+            assert any("The disk burnt" not in note and "is lost" in note for note in report.notes)
+            assert any("2 entries have no seal" in note for note in report.notes)
+        assert check(is_incremental=True).result == "whole"
+        new = signing_keys()[0].fingerprint
+        assert (
+            export(old, new).result
+            == export(new, workspace_id=tenant.workspace.pk).result
+            == "whole"
+        )
+        assert measure(rule, timezone.now()) >= 1
+        bodied(tenant)
+        sealer.seal_pending()
+        make_checkpoint()
+        assert check().result == "whole"
+        assert "No key of the log is missing" in declare(old)
+
+
+def test_without_a_reason_nothing_is_declared(tenant: Tenant) -> None:
+    """REL-2171: it only shows what it would say, and to whom it belongs."""
+    old = lost_log(tenant)
+    with other_key():
+        out = declare(old, reason="")
+        assert old in out
+        assert "Nothing was declared" in out
+        assert str(tenant.workspace.pk) in out
+        assert not AuditEntry.unscoped.filter(action=Action.LOG_KEY_LOST.value).exists()
+
+
+def test_a_lost_signing_key_alone_is_declared(tenant: Tenant) -> None:
+    """REL-2171: nothing could be signed, exported or removed any more, for ever."""
+    with keys("a"):
+        sealed_log(tenant)
+        old = signing_keys()[0].fingerprint
+    with keys("b"):
+        assert "WHOLE" in declare(old)
+        bodied(tenant)
+        sealer.seal_pending()
+        assert make_checkpoint() is not None
+        assert check().result == "whole"
+
+
+def test_the_fingerprint_of_the_lost_key_must_be_known(tenant: Tenant) -> None:
+    """SEC-891: else somebody could replace the whole log, and have an operator vouch for it."""
+    lost_log(tenant)
+    with other_key():
+        for given in ("", "0" * 64, signing_keys()[0].fingerprint):
+            with pytest.raises(CommandError, match="noted it elsewhere"):
+                declare(given)
+
+
+def test_an_export_with_a_key_that_nobody_introduced_is_altered_unless_that_key_is_trusted(
+    tenant: Tenant,
+) -> None:
+    """SEC-891: whoever can write to the database could cut the log off, and go on with a key of their own."""
+    old = lost_log(tenant)
+    with other_key():
+        declare(old)
+        for trusted in ((), (old,)):
+            report = export(*trusted)
+            assert report.result == "altered"
+            assert "name that one, too" in report.findings[0].text
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_changed_entry_of_before_is_found(tenant: Tenant, when: str) -> None:
+    """SEC-892: the chain and its signatures go on counting, whether it was changed before the declaration or after."""
+    old = lost_log(tenant)
+    seal = AuditSeal.objects.get(chain_id=tenant.workspace.pk, seq=2)
+
+    def change() -> None:
+        tamper("UPDATE audit_auditentry SET actor_label = 'nobody' WHERE id = %s", seal.entry_id)
+
+    with other_key():
+        if when == "before":
+            change()
+            with pytest.raises(CommandError, match="for other reasons"):
+                declare(old)
+        else:
+            declare(old)
+            change()
+        report = check()
+        assert report.result == "altered"
+        assert report.first_bad[str(tenant.workspace.pk)] == 2
+
+
+@pytest.mark.parametrize("column", ["arguments_preview", "result_preview"])
+def test_changed_contents_of_before_are_found(tenant: Tenant, column: str) -> None:
+    """SEC-892: the declaration keeps, under the key of now, what they were when it was made."""
+    old = lost_log(tenant)
+    with other_key():
+        declare(old)
+        entry = AuditEntry.unscoped.exclude(arguments_preview="").order_by("pk").first()
+        assert entry is not None
+        tamper(f"UPDATE audit_auditentry SET {column} = 'another' WHERE id = %s", entry.pk)
+        report = check()
+        assert report.result == "altered"
+        assert "Arguments or result were changed" in report.findings[0].text
+
+
+def test_a_changed_entry_without_a_seal_is_found(tenant: Tenant) -> None:
+    """SEC-892: nothing but the declaration says what it was."""
+    old = lost_log(tenant)
+    with other_key():
+        sealer.seal_pending()
+        declare(old)
+        newest = DeclaredLosses(tenant.workspace.pk).unsealed
+        assert len(newest) == 2
+        tamper("UPDATE audit_auditentry SET actor_label = 'nobody' WHERE id = %s", max(newest))
+        report = check()
+        assert report.result == "altered"
+        assert "has no seal" in report.findings[0].text
+
+
+def test_a_declaration_written_past_trellis_counts_for_nothing(tenant: Tenant) -> None:
+    """SEC-893: its mark is made under a key that no database holds."""
+    sealed_log(tenant)
+    bodied(tenant)
+    sealer.seal_pending()
+    with other_key():
+        write_entries(tenant, 1)
+        declared = AuditEntry.unscoped.order_by("-pk").first()
+        assert declared is not None
+    details = json.dumps({"until": 99, "part": 1, "unsealed": {}, "contents": {}, "newest": None})
+    tamper(
+        "UPDATE audit_auditentry SET action = 'log.key_lost', details = %s WHERE id = %s",
+        details,
+        declared.pk,
+    )
+    first = AuditSeal.objects.get(chain_id=tenant.workspace.pk, seq=1)
+    tamper("UPDATE audit_auditentry SET mark = %s WHERE id = %s", "0" * 64, first.entry_id)
+    report = check()
+    assert report.result == "altered"
+    assert any("no valid mark" in finding.text for finding in report.findings)
+
+
+def test_altered_marks_are_not_taken_for_a_lost_key(tenant: Tenant) -> None:
+    """SEC-894: somebody could alter them to have an operator declare away what they did."""
+    sealed_log(tenant)
+    bodied(tenant)
+    sealer.seal_pending()
+    make_checkpoint()
+    places = AuditSeal.objects.filter(chain_id=tenant.workspace.pk).order_by("seq")
+    ids = list(places.values_list("entry_id", flat=True))
+    tamper("UPDATE audit_auditentry SET mark = %s WHERE id = %s", "0" * 64, ids[2])
+    with pytest.raises(CommandError, match="A lost key does not leave that"):
+        declare("")
+    for pk in ids:
+        tamper("UPDATE audit_auditentry SET mark = %s WHERE id = %s", "0" * 64, pk)
+    with pytest.raises(CommandError, match="fit TRELLIS_AUDIT_KEY"):
+        declare("")
+    for pk in ids:
+        tamper("UPDATE audit_auditentry SET arguments_preview = 'x' WHERE id = %s", pk)
+    with pytest.raises(CommandError, match="has signed the log since"):
+        declare("")
+    assert not AuditEntry.unscoped.filter(action=Action.LOG_KEY_LOST.value).exists()
+
+
+def test_what_was_inserted_while_nothing_was_signed_is_named(tenant: Tenant) -> None:
+    """SEC-892: a range that lay unsigned is said, although the result is whole."""
+    old = lost_log(tenant)
+    with other_key():
+        write_entries(tenant, 2)
+        sealer.seal_pending()
+        declare(old)
+        assert any("nothing was signed from" in note for note in check().notes)
+
+
+def test_a_second_loss_is_declared_like_the_first(tenant: Tenant) -> None:
+    """REL-2171: what the first declaration kept was under the key that is lost now."""
+    old = lost_log(tenant)
+    with other_key():
+        declare(old)
+        bodied(tenant)
+        sealer.seal_pending()
+        make_checkpoint()
+        second = signing_keys()[0].fingerprint
+    with other_key(99):
+        assert seals().state is FindingState.FAILED
+        assert "WHOLE" in declare(second)
+        assert seals().state is FindingState.OK
+        assert export(signing_keys()[0].fingerprint).result == "whole"
+        assert export(second).result == "altered"
+
+
+def test_after_a_loss_the_signing_key_changes_as_ever(tenant: Tenant) -> None:
+    """REL-2171: who trusts the newest key need not know each one before it."""
+    old = lost_log(tenant)
+    with other_key():
+        declare(old)
+        with keys("a"):
+            bodied(tenant)
+            sealer.seal_pending()
+            make_checkpoint()
+            assert check().result == "whole"
+            assert export(signing_keys()[0].fingerprint).result == "whole"
+            assert export(old).result == "altered"
+
+
+def test_a_long_log_is_declared_in_parts(tenant: Tenant) -> None:
+    """REL-2171: no entry grows beyond what streams send."""
+    sealed_log(tenant)
+    bodied(tenant, 12)
+    sealer.seal_pending()
+    make_checkpoint()
+    old = signing_keys()[0].fingerprint
+    with other_key(), patch.object(key_loss, "PART", 5):
+        declare(old)
+        rows = AuditEntry.unscoped.filter(
+            action=Action.LOG_KEY_LOST.value, workspace_id=tenant.workspace.pk
+        )
+        assert [row.details["part"] for row in rows.order_by("pk")] == [1, 2, 3]
+        assert check().result == "whole"
