@@ -13,11 +13,11 @@ from collections.abc import Collection, Sequence
 from typing import Protocol, cast
 from uuid import UUID
 
-from channels.layers import InMemoryChannelLayer, get_channel_layer
+from channels.layers import get_channel_layer
 from uuid_utils.compat import uuid7
 
 from chat.events import ConversationEvent, RowEvent, encode
-from workspaces.delivery.announcements import send_to_group
+from workspaces.delivery.announcements import has_other_processes, send_to_group
 
 PROCESS_ID = str(uuid7())
 """Tells a process its own messages from those of others on the channel layer."""
@@ -102,16 +102,10 @@ class Hub:
         send_to_group(conversation_group(conversation_id), message)
 
 
-def has_other_processes() -> bool:
-    """Whether the channel layer reaches beyond this process."""
-    layer = get_channel_layer()
-    return layer is not None and not isinstance(layer, InMemoryChannelLayer)
-
-
 class _Shared(Protocol):
     """A layer of many processes (`workspaces.delivery.channel_layer`)."""
 
-    async def joined_elsewhere(self, groups: Collection[str]) -> set[str]: ...
+    async def count_elsewhere(self, groups: Collection[str]) -> dict[str, int]: ...
 
 
 async def followed_elsewhere(conversation_ids: Collection[UUID]) -> set[UUID]:
@@ -121,10 +115,10 @@ async def followed_elsewhere(conversation_ids: Collection[UUID]) -> set[UUID]:
         return set()
     try:
         async with asyncio.timeout(_ASK_SECONDS):
-            joined = await cast("_Shared", get_channel_layer()).joined_elsewhere(groups)
+            counted = await cast("_Shared", get_channel_layer()).count_elsewhere(groups)
     except Exception:  # noqa: BLE001  whatever a layer raises
         return set(conversation_ids)
-    return {groups[group] for group in joined}
+    return {groups[group] for group, count in counted.items() if count}
 
 
 def _offer_all(watcher: Watcher, conversation_id: UUID, frames: Sequence[Frame]) -> None:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from chat.events import Delta, ReasoningDelta, TextDelta, utf16_length
-from chat.hub import encode_frame, has_other_processes, hub
+from chat.hub import encode_frame, hub
+from workspaces.delivery.announcements import has_other_processes
 
 WINDOW_SECONDS = 0.025
 ACROSS_WINDOW_SECONDS = 0.1

@@ -24,10 +24,11 @@ from chat.engine import runner
 from chat.events import encode
 from chat.feed.feed_state import FeedState
 from chat.feed.progress import FeedEvent, Position, tell
-from chat.hub import PROCESS_ID, conversation_group, has_other_processes, hub
+from chat.hub import PROCESS_ID, conversation_group, hub
 from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
 from workspaces.database import in_database
+from workspaces.delivery.announcements import has_other_processes
 from workspaces.errors import RateLimited
 from workspaces.process.shutdown import is_shutting_down
 

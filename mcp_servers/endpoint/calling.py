@@ -27,7 +27,7 @@ from mcp_servers.endpoint.asking import (
     ask,
     take_up,
 )
-from mcp_servers.endpoint.content import as_block, as_text
+from mcp_servers.endpoint.content import as_block, as_text, readable
 from mcp_servers.endpoint.offering import ASKS, find
 from mcp_servers.endpoint.unknown_names import find_unoffered, tell_unknown
 from mcp_servers.gate import call_tool, refuse_unoffered
@@ -44,12 +44,14 @@ async def call(
     name: str,
     arguments: Mapping[str, Any],
     *,
+    revision: str,
     can_be_asked: bool = False,
     reply: InputReply | None = None,
 ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
     """Call the tool that the client knows by this name. What a rule or the server refuses is a result with an error.
 
     Args:
+        revision: of the protocol, that the client speaks.
         can_be_asked: the client puts questions of servers to its person, and makes the call again with the answers.
         reply: those answers.
 
@@ -76,7 +78,7 @@ async def call(
             can_wait_elsewhere=can_be_asked,
             checkpoint=checkpoint,
         )
-        return as_wire(await call_tool(request, caller=aside), found)
+        return as_wire(await call_tool(request, caller=aside), found, revision)
     except InputMissing:
         return await in_database(ask, caller, found.tool_id, arguments, call_id, aside.kept)
     except NoOpenQuestion as error:
@@ -119,9 +121,10 @@ def _unknown(name: str) -> MCPError:
     return MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
 
 
-def as_wire(outcome: ToolCallOutcome, found: FoundTool) -> mcp_types.CallToolResult:
+def as_wire(outcome: ToolCallOutcome, found: FoundTool, revision: str) -> mcp_types.CallToolResult:
     """An outcome as `tools/call` answers it."""
-    content = [as_block(part, found.server_id, found.addresses) for part in outcome.content]
+    blocks = [as_block(part, found.server_id, found.addresses) for part in outcome.content]
+    content = [readable(block, revision) for block in blocks]
     if outcome.message and not (outcome.message == REPORTED and content):
         content.insert(0, as_text(outcome.message))
     if outcome.truncated:

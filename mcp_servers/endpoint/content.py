@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import mcp_types
@@ -19,6 +19,8 @@ from mcp_servers.client.values import (
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.addresses import Addresses
+
+_FIRST_WITH_LINKS: Final = "2025-06-18"
 
 
 def as_block(part: ContentPart, server_id: UUID, addresses: Addresses) -> mcp_types.ContentBlock:
@@ -48,6 +50,16 @@ def as_block(part: ContentPart, server_id: UUID, addresses: Addresses) -> mcp_ty
             return mcp_types.EmbeddedResource(type="resource", resource=text)
         case TextPart():
             return as_text(part.text)
+
+
+def readable(block: mcp_types.ContentBlock, revision: str) -> mcp_types.ContentBlock:
+    """The block, as a client of this revision can read it: a whole answer is refused for a kind that is not known.
+
+    Source: MCP specification, "Key Changes" of 2025-06-18.
+    """
+    if isinstance(block, mcp_types.ResourceLink) and revision < _FIRST_WITH_LINKS:
+        return as_text(f"{block.name}: {block.uri}")
+    return block
 
 
 def as_text(text: str) -> mcp_types.TextContent:

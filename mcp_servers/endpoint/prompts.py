@@ -20,7 +20,7 @@ from mcp_servers.client.tool_names import NamedTool, may_name, name_tools
 from mcp_servers.client.values import PromptRequest
 from mcp_servers.endpoint.addresses import Addresses
 from mcp_servers.endpoint.client_servers import servers_of
-from mcp_servers.endpoint.content import as_block
+from mcp_servers.endpoint.content import as_block, readable
 from mcp_servers.endpoint.paging import PAGE, count_fitting
 from mcp_servers.endpoint.unknown_names import tell_unknown
 from mcp_servers.gate import get_prompt
@@ -60,7 +60,7 @@ def list_prompts(caller: EndpointCaller, cursor: str) -> tuple[list[mcp_types.Pr
 
 
 async def get(
-    caller: EndpointCaller, name: str, arguments: Mapping[str, str]
+    caller: EndpointCaller, name: str, arguments: Mapping[str, str], *, revision: str
 ) -> mcp_types.GetPromptResult:
     """Fetch the prompt that a client knows by this name, filled in by its server, through the gate.
 
@@ -91,7 +91,7 @@ async def get(
     messages = [
         mcp_types.PromptMessage(
             role="assistant" if message.role == "assistant" else "user",
-            content=as_block(message.content, server_id, addresses),
+            content=readable(as_block(message.content, server_id, addresses), revision),
         )
         for message in outcome.messages
     ]

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, wraps
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import anyio
@@ -70,7 +71,7 @@ async def answer(
         headers: of the request, with names in lower case.
     """
     if (request_id := cancelling.cancelled_id(body)) is not None:
-        cancelling.cancel(caller, request_id)
+        await cancelling.cancel(caller, request_id)
     exchange = _Exchange(caller)
     given = EndpointResponse()
     manager = StreamableHTTPSessionManager(
@@ -108,6 +109,23 @@ async def answer(
     async with manager.run():
         await manager.handle_request(scope, receive, send)
     return given, exchange.lacks_scope
+
+
+def fault_for(body: bytes, message: str) -> EndpointResponse | None:
+    """An error as the protocol tells it to whoever sent this request; None: it waits for no answer, or cannot be read."""
+    try:
+        request = mcp_types.jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValueError:
+        return None
+    if not isinstance(request, mcp_types.JSONRPCRequest):
+        return None
+    error = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=message)
+    answer = mcp_types.JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
+    return EndpointResponse(
+        status=HTTPStatus.OK,
+        headers=[("content-type", "application/json")],
+        body=answer.model_dump_json(by_alias=True, exclude_none=True).encode(),
+    )
 
 
 @cache
@@ -174,6 +192,7 @@ async def _call(
             exchange.caller,
             params.name,
             params.arguments or {},
+            revision=context.protocol_version,
             can_be_asked=_puts_forms(context),
             reply=reply,
         )
@@ -217,7 +236,8 @@ async def _list_prompts(
 async def _get_prompt(
     context: ServerRequestContext[Any], params: mcp_types.GetPromptRequestParams
 ) -> mcp_types.GetPromptResult:
-    return await prompts.get(_exchange_of(context).caller, params.name, params.arguments or {})
+    caller, revision = _exchange_of(context).caller, context.protocol_version
+    return await prompts.get(caller, params.name, params.arguments or {}, revision=revision)
 
 
 async def _complete(

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
-from mcp_servers.endpoint.protocol import answer
+from mcp_servers.endpoint.protocol import answer, fault_for
 from mcp_servers.endpoint.sign_in import scopes
 from mcp_servers.endpoint.sign_in.grants import authenticate
 from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
@@ -25,6 +25,7 @@ from workspaces.api.viewsets import CallerThrottle
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import MemberRole, bind_workspace
 from workspaces.process.departures import departure_of
+from workspaces.process.shutdown import ShuttingDown
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -89,6 +90,7 @@ class EndpointView(APIView):
         Raises:
             NotAuthenticated, AuthenticationFailed: no token, or not one for MCP clients of this workspace.
             PermissionDenied: a browser of another origin sends this.
+            ShuttingDown: the process ends, and this is no request that could be answered.
         """
         caller = _caller_of(request, workspace_slug)
         _check_origin(request)
@@ -98,10 +100,16 @@ class EndpointView(APIView):
             for name, value in http_request.headers.items()
             if name.lower() not in ("authorization", "cookie")
         ]
-        given, lacks_scope = run_sync(
-            answer(caller, headers=headers, body=http_request.body),
-            departure=departure_of(http_request) if _hangs_up(request) else None,
-        )
+        try:
+            given, lacks_scope = run_sync(
+                answer(caller, headers=headers, body=http_request.body),
+                departure=departure_of(http_request) if _hangs_up(request) else None,
+            )
+        except ShuttingDown as error:
+            fault = fault_for(http_request.body, error.message)
+            if fault is None:
+                raise
+            given, lacks_scope = fault, False
         status = HTTPStatus.FORBIDDEN if lacks_scope else given.status
         # What the protocol's library says without a type is words.
         response = HttpResponse(given.body, status=status, content_type=_WORDS)

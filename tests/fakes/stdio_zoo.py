@@ -113,6 +113,8 @@ def main() -> None:
         method, number = request.get("method"), request.get("id")
         if number is None:
             continue
+        if mode == "unquestioned" and method not in ("initialize", "tools/list", "tools/call"):
+            sys.exit(1)
         result: dict[str, Any] | None
         if method == "initialize":
             result = {

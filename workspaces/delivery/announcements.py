@@ -49,6 +49,12 @@ def user_group(user_id: UUID | str) -> str:
     return f"user.{user_id}"
 
 
+def has_other_processes() -> bool:
+    """Whether the channel layer reaches beyond this process."""
+    layer = get_channel_layer()
+    return layer is not None and not isinstance(layer, InMemoryChannelLayer)
+
+
 _loops: set[asyncio.AbstractEventLoop] = set()
 
 

@@ -10,10 +10,10 @@ from channels_redis.pubsub import RedisPubSubChannelLayer, RedisPubSubLoopLayer
 class ChannelLayer(RedisPubSubChannelLayer):
     """As its base, which knows its own members only."""
 
-    async def joined_elsewhere(self, groups: Collection[str]) -> set[str]:
-        """Tell which of these groups have members in other processes: one command, however many are asked for.
+    async def count_elsewhere(self, groups: Collection[str]) -> dict[str, int]:
+        """How many other processes are in each of these groups: one command, however many are asked for.
 
-        A group that somebody here is just joining or leaving may be told wrongly once.
+        A group that somebody here is just joining or leaving may be counted wrongly once.
 
         Raises:
             redis.RedisError: Redis cannot be asked.
@@ -26,7 +26,6 @@ class ChannelLayer(RedisPubSubChannelLayer):
         counted = await shard._redis.pubsub_numsub(*names)
         ours = [other._shards[0]._subscribed_to for other in list(self._layers.values())]
         return {
-            names[name]
+            names[name]: max(0, count - sum(name in joined for joined in ours))
             for name, count in ((raw.decode(), count) for raw, count in counted)
-            if count > sum(name in joined for joined in ours)
         }

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from workspaces.errors import DomainError
+from workspaces.words.texts import gettext_lazy as _
+
 _is_begun = False
+
+
+class ShuttingDown(DomainError):
+    """The process ended while this was done."""
+
+    code = "shutting_down"
+    status = 503
+    default_message = _(
+        "Trellis was restarted before this ended. Look at what was done before you try it again."
+    )
 
 
 def is_shutting_down() -> bool:

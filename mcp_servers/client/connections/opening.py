@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
+
 from mcp_servers.client.connections.facts import ServerFacts
-from mcp_servers.client.connections.failures import leaf_of
+from mcp_servers.client.connections.failures import CONNECTION_CLOSED, leaf_of
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
@@ -55,7 +57,7 @@ class Opener:
             attempt = contextlib.AsyncExitStack()
             try:
                 async with attempt:
-                    session = await self._open_as(kind, attempt)
+                    session = await self._open_kind(kind, attempt)
                     await stack.enter_async_context(attempt.pop_all())
             except Exception as error:
                 status = _status_of(error)
@@ -68,7 +70,23 @@ class Opener:
                 return session, facts
         raise AssertionError("unreachable")
 
-    async def _open_as(self, kind: str, stack: contextlib.AsyncExitStack) -> ClientSession:
+    async def _open_kind(self, kind: str, stack: contextlib.AsyncExitStack) -> ClientSession:
+        """Open this transport, once more if the server ended at our first question, as some old ones do."""
+        attempt = contextlib.AsyncExitStack()
+        try:
+            async with attempt:
+                session = await self._open_as(kind, self.protocol, attempt)
+                await stack.enter_async_context(attempt.pop_all())
+                return session
+        except Exception as error:
+            if self.protocol is not Protocol.AUTO or not _has_hung_up(error):
+                raise
+        self.trace.event("The server hung up; trying without asking for the newest revision.")
+        return await self._open_as(kind, Protocol.LEGACY, stack)
+
+    async def _open_as(
+        self, kind: str, protocol: Protocol, stack: contextlib.AsyncExitStack
+    ) -> ClientSession:
         spec, questions = self.spec, self.questions
         read, write = await stack.enter_async_context(
             open_streams(spec.target, kind, self.transport)
@@ -85,8 +103,15 @@ class Opener:
                 log_level=spec.log_level or None,  # type: ignore[arg-type]  # one of MCP's names
             )
         )
-        await negotiate(session, protocol=self.protocol, probe_seconds=spec.connect_seconds / 2)
+        await negotiate(session, protocol=protocol, probe_seconds=spec.connect_seconds / 2)
         return session
+
+
+def _has_hung_up(error: BaseException) -> bool:
+    leaf = leaf_of(error)
+    if isinstance(leaf, mcp.MCPError):
+        return leaf.code == CONNECTION_CLOSED and leaf.error.data is None
+    return isinstance(leaf, anyio.BrokenResourceError | anyio.ClosedResourceError)
 
 
 def _status_of(error: BaseException) -> int | None:

@@ -21,6 +21,7 @@ from workspaces.database import leave_database
 from workspaces.process import garbage
 from workspaces.process.departures import CallerLeft, Departure
 from workspaces.process.loop_threads import LoopThread
+from workspaces.process.shutdown import ShuttingDown
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +36,12 @@ class Runtime(LoopThread):
 
     def __init__(self) -> None:
         self.closers: list[Callable[[], Awaitable[None]]] = []
+        self.is_ending = False
         super().__init__("mcp-connections")
 
     def shutdown(self, drain_seconds: float) -> None:
         """Close what registered itself, cancel the rest, stop the thread."""
+        self.is_ending = True
 
         async def drain() -> None:
             with contextlib.suppress(TimeoutError):
@@ -109,13 +112,15 @@ def run_sync(
         RuntimeError: a transaction is open.
         TimeoutError: it did not finish in time; it is cancelled.
         CallerLeft: nobody wants the result any more; it is cancelled.
+        ShuttingDown: the process ends; it is cancelled.
     """
     try:
         leave_database()
     except RuntimeError:
         coroutine.close()
         raise
-    future = current().submit(coroutine)
+    runtime = current()
+    future = runtime.submit(coroutine)
     if departure is not None:
         departure.then(future.cancel)
     try:
@@ -123,6 +128,8 @@ def run_sync(
     except concurrent.futures.CancelledError as error:
         if departure is not None and departure.has_happened:
             raise CallerLeft from error
+        if runtime.is_ending:
+            raise ShuttingDown from error
         raise
     except concurrent.futures.TimeoutError:
         if not future.done():

@@ -25,7 +25,9 @@ from mcp_servers.client.transports.http_failures import (
     kind_of_status,
 )
 from mcp_servers.client.transports.messages import is_recorded
+from mcp_servers.client.transports.surrogates import HalfMender, without_halves
 
+_EVENTS: Final = "text/event-stream"
 _TRANSPORT_FAILED_STATUS: Final = 599
 _MOST_MOVES: Final = 3
 _MOST_KNOWN: Final = 16
@@ -66,23 +68,21 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             return await self._delete(request)
         if request.method != "POST":
             await self._pace.wait()
-            return await self._inner.handle_async_request(request)
+            response = await self._inner.handle_async_request(request)
+            return _bounded(response) if _type_of(response) == _EVENTS else response
         for _ in range(_MOST_MOVES):
             request.url = self._moved.get(request.url, request.url)
         try:
             response = await self._inner.handle_async_request(request)
         except httpx2.TransportError as error:
             return _failure(request, error)
-        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        content_type = _type_of(response)
         if response.status_code == 202:
             return response
         if response.is_redirect:
             return await self._redirected(request, response)
-        if response.is_success and content_type == "text/event-stream":
-            # An event stream is UTF-8; in another encoding, what is counted would not be what is read.
-            response.headers["content-type"] = content_type
-            response.stream = _CountedStream(cast("httpx2.AsyncByteStream", response.stream))
-            return response
+        if response.is_success and content_type == _EVENTS:
+            return _bounded(response)
         if response.is_success and content_type not in ("application/json", ""):
             await response.aclose()
             return _error(request, response, "not_mcp", status=502)
@@ -98,7 +98,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(
                 response.status_code,
                 headers=_kept_headers(response),
-                content=body,
+                content=without_halves(body),
                 request=request,
             )
         return _refused(request, response, body)
@@ -131,6 +131,19 @@ class GuardTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _type_of(response: httpx2.Response) -> str:
+    given: str = response.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower()
+
+
+def _bounded(response: httpx2.Response) -> httpx2.Response:
+    """The same, of an event stream that the SDK can read."""
+    # An event stream is UTF-8; in another encoding, what is counted would not be what is read.
+    response.headers["content-type"] = _EVENTS
+    response.stream = _CountedStream(cast("httpx2.AsyncByteStream", response.stream))
+    return response
 
 
 def _refused(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:
@@ -170,16 +183,17 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 class _CountedStream(httpx2.AsyncByteStream):
-    """An event stream that breaks off at an event with too many parts."""
+    """An event stream that breaks off at an event with too many parts, and has no halves of characters."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        counter = PartCounter()
+        counter, mender = PartCounter(), HalfMender()
         async for chunk in self._inner:
             counter.feed_lines(chunk)
-            yield chunk
+            yield mender.feed(chunk)
+        yield mender.end()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

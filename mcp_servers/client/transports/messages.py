@@ -9,6 +9,7 @@ from typing import Final
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.transports.density import check_parts
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, fault_data
+from mcp_servers.client.transports.surrogates import without_halves
 from workspaces.outbound import ResponseTooLarge
 
 RECORDED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
@@ -37,9 +38,10 @@ def read_message(text: str | bytes) -> mcp.shared.message.SessionMessage | Value
             code=GUARD_ERROR_CODE, message="The answer is too large.", data=data
         )
         return _answer_for(_first_id(text), wire_error) or ValueError(str(error))
+    content = without_halves(text.encode() if isinstance(text, str) else text)
     try:
         return mcp.shared.message.SessionMessage(
-            mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+            mcp_types.jsonrpc_message_adapter.validate_json(content, by_name=False)
         )
     except ValueError as error:
         wire_error = mcp_types.ErrorData(code=_PARSE_ERROR, message="Failed to parse the answer.")

@@ -24,7 +24,7 @@ from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.pool import BREAKS_BEFORE_PAUSE, pool
 from mcp_servers.client.connections.slots import FairSlots
 from mcp_servers.client.errors import BackingOff, Busy, ConnectionFailed
-from mcp_servers.client.transports import guard
+from mcp_servers.client.transports import density, guard
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import (
     INITIALIZED,
@@ -392,3 +392,29 @@ async def test_an_answer_that_is_put_off_again_and_again_is_asked_for_now_and_th
     with pytest.raises(TimeoutError):
         await send(spec, "echo", {"text": "hi"}, limits=within(3.0))
     assert 2 <= streams.asked <= guard.STREAMS_AT_ONCE + 6 * guard.STREAMS_PER_SECOND
+
+
+async def test_an_answer_on_a_stream_that_was_resumed_has_the_same_bounds(
+    raw: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-901: what comes there is read like any other answer; half a character costs nothing, a crowd of parts the call."""
+    monkeypatch.setattr(density, "MAX_PARTS", 500)
+    results: list[Any] = [
+        {"content": [{"type": "text", "text": "cut \ud83d"}]},
+        {"content": [], "structuredContent": {"many": [1] * 1000}},
+    ]
+
+    async def put_off(body: Any, scope: Any, answer: Any) -> None:
+        await reply(answer, 200, b"retry: 0\nid: %d\ndata: \n\n" % body["id"], "text/event-stream")
+
+    async def resume(body: Any, scope: Any, answer: Any) -> None:
+        request_id = int(dict(scope["headers"])[b"last-event-id"])
+        message = {"jsonrpc": "2.0", "id": request_id, "result": results[0]}
+        await reply(answer, 200, f"data: {json.dumps(message)}\n\n".encode(), "text/event-stream")
+
+    raw.handlers = {"tools/call": put_off, "GET": resume}
+    spec = spec_for(raw.url, protocol=Protocol.LEGACY, transport="streamable_http")
+    assert await text_of(send(spec, "echo")) == "cut \ufffd"
+    results.pop(0)
+    with pytest.raises(CallFailed):
+        await send(spec, "echo")

@@ -53,7 +53,7 @@ class McpClient:
         sent = {
             "Authorization": f"Bearer {self.token}",
             "Accept": "application/json, text/event-stream",
-            "Mcp-Protocol-Version": self.revision,
+            **({"Mcp-Protocol-Version": self.revision} if self.revision else {}),
         }
         if self.revision == TODAYS:
             prefix = "io.modelcontextprotocol"

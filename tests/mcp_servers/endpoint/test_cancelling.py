@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
+import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
+import httpx2
 import pytest
+from django.db import connection
 
 from audit.models import AuditEntry
+from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
+from mcp_servers.client.connections import runtime
 from mcp_servers.endpoint import cancelling
 from mcp_servers.models import McpServer, McpTool
 from tests.factories import Tenant
@@ -20,6 +30,8 @@ from tests.fakes.full_server import FullServer, full_server
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
 from tests.mcp_servers.factories import http_server, looked_at, tool_of
 from tests.patience import PATIENCE
+from tests.ports import free_port
+from tests.scaled.installation import is_ready
 from tests.workspaces.api.tokens import bearer, token_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,6 +42,7 @@ class Leaving:
 
     def __init__(self, path: str, headers: dict[str, str], body: bytes) -> None:
         self.status: int | None = None
+        self.body = b""
         self._loop = asyncio.new_event_loop()
         self._left = asyncio.Event()
         self._asked = [{"type": "http.request", "body": body}]
@@ -57,6 +70,11 @@ class Leaving:
         self._loop.call_soon_threadsafe(self._left.set)
         self._thread.join(PATIENCE)
 
+    def answer(self) -> Any:
+        """What it was answered with."""
+        self._thread.join(PATIENCE)
+        return json.loads(self.body)
+
     def _run(self) -> None:
         self._loop.run_until_complete(Handler()(self._scope, self._receive, self._send))
 
@@ -68,6 +86,7 @@ class Leaving:
 
     async def _send(self, message: dict[str, Any]) -> None:
         self.status = message.get("status", self.status)
+        self.body += message.get("body", b"")
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -97,11 +116,16 @@ def silent(tenant: Tenant, full: tuple[FullServer, str]) -> McpTool:
     return tool
 
 
-def leaving_client(client: McpClient, request_id: int = 7) -> Leaving:
-    """A call of that tool."""
-    headers, body = client.message(
+def call_of_it(client: McpClient, request_id: int = 7) -> tuple[dict[str, str], dict[str, Any]]:
+    """Headers and body of a call of that tool."""
+    return client.message(
         "tools/call", {"name": "full__silent", "arguments": {"seconds": 60}}, request_id
     )
+
+
+def leaving_client(client: McpClient, request_id: int = 7) -> Leaving:
+    """A call of that tool."""
+    headers, body = call_of_it(client, request_id)
     return Leaving(client.url, headers, json.dumps(body).encode())
 
 
@@ -139,6 +163,73 @@ def test_a_client_of_before_says_so_and_may_lose_its_connection(
     client.notify("notifications/cancelled", {"requestId": 7})
     until(lambda: server.cancelled)
     until(lambda: ended(tenant) == ["cancelled"])
+
+
+@pytest.fixture
+def another_process(tmp_path: Path) -> Iterator[str]:
+    """Where a further process of the installation serves."""
+    port = free_port()
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    url = urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
+    command = [
+        str(VENV / "bin" / "daphne"),
+        "-b",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "config.asgi:application",
+    ]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "DATABASE_URL": url}, stdout=log, stderr=log
+        )
+    try:
+        until(lambda: is_ready(port))
+        yield f"http://localhost:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def take_back_at(origin: str, client: McpClient, request_id: int = 7) -> None:
+    """Send the notification to a process of the installation."""
+    headers, body = client.message("notifications/cancelled", {"requestId": request_id}, None)
+    answer = httpx2.post(f"{origin}{client.url}", json=body, headers=headers, timeout=PATIENCE)
+    assert answer.status_code == 202, answer.text
+
+
+def call_at(origin: str, client: McpClient) -> None:
+    """Call that tool by a process of the installation, which may end meanwhile."""
+    headers, body = call_of_it(client)
+    with contextlib.suppress(httpx2.TransportError):
+        httpx2.post(f"{origin}{client.url}", json=body, headers=headers, timeout=PATIENCE)
+
+
+@pytest.mark.postgresql
+@pytest.mark.redis
+def test_a_client_is_heard_at_whatever_process_it_reaches(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool, another_process: str
+) -> None:
+    """REL-2191: a proxy sends the notification to any of them. Another token or id stops nothing there, nor does one that a call in each of two processes has."""
+    server, _ = full
+    client = McpClient(tenant, token_for(tenant), BEFORE)
+    call = leaving_client(client)
+    until(lambda: server.calls)
+    take_back_at(another_process, McpClient(tenant, token_for(tenant), BEFORE))
+    take_back_at(another_process, client, 8)
+    assert not server.cancelled
+    take_back_at(another_process, client)
+    until(lambda: server.cancelled)
+    until(lambda: ended(tenant) == ["cancelled"])
+    call.leave()
+    here = leaving_client(client)
+    there = threading.Thread(target=call_at, args=(another_process, client))
+    there.start()
+    until(lambda: len(server.calls) == 3)
+    take_back_at(another_process, client)
+    client.notify("notifications/cancelled", {"requestId": 7})
+    assert len(server.cancelled) == 1
+    here.leave()
 
 
 @pytest.mark.parametrize(
@@ -190,3 +281,27 @@ def test_whoever_tries_a_tool_over_rest_and_leaves_ends_the_call(
     until(lambda: len(server.calls) == 2)
     leaving.leave()
     until(lambda: sorted(ended(tenant)) == ["cancelled", "ok"])
+
+
+def test_whoever_waits_while_the_process_ends_reads_that(
+    tenant: Tenant,
+    full: tuple[FullServer, str],
+    silent: McpTool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """REL-2193: a restart cuts off calls that go on for longer than it waits. Nothing is wrong at the endpoint, so the log has no error of it."""
+    server, _ = full
+    call = leaving_client(McpClient(tenant, token_for(tenant), BEFORE))
+    headers = bearer(token_of(tenant, "servers:write", role="admin"))
+    body = json.dumps({"arguments": {"seconds": 60}, "confirm": True}).encode()
+    trial = Leaving(f"/api/tools/{silent.pk}/test/", headers, body)
+    until(lambda: len(server.calls) == 2)
+    runtime.shutdown(0.1)
+    answer = call.answer()
+    assert (call.status, answer["id"]) == (200, 7)
+    assert "restarted" in answer["error"]["message"]
+    detail = trial.answer()["errors"][0]
+    assert (trial.status, detail["code"]) == (503, "shutting_down")
+    until(lambda: ended(tenant) == ["cancelled"] * 2)
+    errors = [str(record.msg) for record in caplog.records if record.levelno >= logging.ERROR]
+    assert not [error for error in errors if "/mcp/" in error]
