@@ -963,7 +963,7 @@ export interface InputRequest {
   model: string;
   /** Of an open sign-in. It is settled by signing in, or declined. */
   sign_in: SignIn | null;
-  status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
+  status: "pending" | "accepted" | "declined" | "cancelled" | "expired" | "refused";
   answer: JsonObject | null;
   expires_at: string;
   answered_at: string | null;
