@@ -82,7 +82,9 @@ describe("a server's form", () => {
 
   it("REL-2154: shows what was put to nobody, and why", () => {
     const refused = { status: "refused", message: "Your address?", schema: {} } as const;
-    draw(<cards.AnsweredInput request={inputRequest({ ...refused, warnings: ["its form has no fields."] })} />);
+    draw(
+      <cards.AnsweredInput request={inputRequest({ ...refused, warnings: ["its form has no fields."] })} />,
+    );
     expect(at().textContent).toContain("asked: “Your address?”");
     expect(at().textContent).toContain("Trellis did not put this to you: its form has no fields.");
     draw(<cards.AnsweredInput request={inputRequest({ ...refused, message: "", warnings: [] })} />);
