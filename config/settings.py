@@ -249,6 +249,7 @@ ACCOUNT_ADAPTER = "workspaces.pages.accounts.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_FORMS = {
+    "login": "workspaces.pages.forms.SignInForm",
     "signup": "workspaces.pages.forms.InvitedSignupForm",
     "add_email": "workspaces.pages.forms.ChangeAddressForm",
     "reset_password": "workspaces.pages.forms.ResetForm",

@@ -12,6 +12,7 @@ from audit.models import AuditPolicy
 from audit.models.policies import DEFAULT_BODY_BYTES, MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
 from workspaces.errors import InvalidInput
+from workspaces.pages.address_fields import TakesAddresses
 from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
 from workspaces.words.formats import file_size, whole
@@ -157,7 +158,7 @@ class HoldForm(forms.Form):
     )
 
 
-class ErasureForm(forms.Form):
+class ErasureForm(TakesAddresses, forms.Form):
     """Whose arguments and results are erased, and why."""
 
     def __init__(self, data: QueryDict | None = None) -> None:

@@ -378,8 +378,11 @@ def next_order_key(changes: Changes) -> int:
 
 
 def title_from(text: str, *, longest: int = 60) -> str:
-    """A title out of a message: its first line, cut at a word."""
-    line = " ".join(text.strip().splitlines()[0].split()) if text.strip() else ""
+    """A title out of a message: its first line that says something, cut at a word. What opens code says nothing."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    words = (line for line in lines if not line.startswith(("```", "~~~")))
+    line = next((line for line in words if any(map(str.isalnum, line))), "")
+    line = line or " ".join(text.split())
     if len(line) <= longest:
         return line
     cut = line[:longest].rsplit(" ", 1)[0] or line[:longest]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from csp.decorators import csp_replace, csp_update
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
@@ -101,6 +102,13 @@ class BootUrls(TypedDict):
     socket: str
 
 
+class BootMessage(TypedDict):
+    """What became of something on a page that led here."""
+
+    tone: Literal["ok", "bad", "info"]
+    text: str
+
+
 class Boot(TypedDict):
     """What the application knows before its first request."""
 
@@ -126,6 +134,7 @@ class Boot(TypedDict):
     """How long a deleted chat can be brought back; 0: not at all."""
     temporary_hours: int
     """After its last activity a temporary chat is erased."""
+    messages: list[BootMessage]
 
 
 # Previews of files: frames of our own, which close themselves off.
@@ -153,7 +162,7 @@ def app(
         request,
         "chat/app.html",
         {
-            "boot": _boot(request, conversation_id),
+            "boot": {**_boot(request, conversation_id), "messages": _messages(request)},
             "title": str(found) if found else "",
             "is_test": is_test,
         },
@@ -207,6 +216,15 @@ def draw_frame(request: HttpRequest) -> HttpResponse:
     response["X-Frame-Options"] = "SAMEORIGIN"
     response["Cache-Control"] = "private, no-store"
     return response
+
+
+def _messages(request: HttpRequest) -> list[BootMessage]:
+    """What is to be told once; the page shows it, so that it stands on no later one."""
+    tones: dict[str, Literal["ok", "bad"]] = {"success": "ok", "error": "bad", "warning": "bad"}
+    return [
+        {"tone": tones.get(one.level_tag, "info"), "text": str(one)}
+        for one in get_messages(request)
+    ]
 
 
 def _own_model_url(workspace: Workspace) -> str | None:
@@ -299,4 +317,5 @@ def _boot(request: WorkspaceRequest, conversation_id: UUID | None) -> Boot:
         "server_icons": icon_addresses(workspace, user),
         "deleted_days": settings.TRELLIS.deleted_conversation_days,
         "temporary_hours": temporary_hours(),
+        "messages": [],
     }

@@ -62,8 +62,10 @@ def decide(
     Of a call that waits for a second person, whoever asked can only take it back. Where the call, with the arguments
     that are approved, asks for a second person, it goes on waiting, for them.
 
+    Where its tool is gone or has changed, an approved call ends as refused.
+
     Raises:
-        Conflict: it does not wait any more, its tool is gone, has to ask each time, or a rule blocks it.
+        Conflict: it does not wait any more, its tool has to ask each time, or a rule blocks it.
         PermissionDenied: not the person who asked, it is a second person's to allow, or the workspace does not remember.
         InvalidInput, InvalidArguments: the edited arguments do not fit.
     """
@@ -86,9 +88,9 @@ def decide(
             return call
         _note_decision(call, decision, note, actor)
         if is_approval:
-            _approve(call, arguments, requester=actor, approver=actor)
-            if remember is not Remember.NOT:
-                _remember(call, remember, actor, turn.conversation_id)
+            tool = _approve(call, arguments, requester=actor, approver=actor)
+            if tool is not None and remember is not Remember.NOT:
+                _remember(call, tool, remember, actor, turn.conversation_id)
         else:
             _refuse(call, requester=actor, approver=actor)
         call = rows.select_related("turn", "decided_by").fetch(call.pk)
@@ -118,7 +120,7 @@ def decide_as_second_person(
 
     Raises:
         PermissionDenied: the actor asked for it themselves, or is no admin or owner.
-        Conflict: it does not wait any more, its tool is gone or has changed.
+        Conflict: it does not wait any more.
     """
     _check_note(note)
     with changing(_conversation_of(call), call.workspace_id) as changes:
@@ -177,7 +179,7 @@ def _goes_to_second_person(
     """
     tool = _tool_of(call)
     if tool is None or (call.builtin and arguments is not None):
-        return False  # refused where it is approved
+        return False  # refused where it is approved, or called
     given = arguments_for_gate(call) if arguments is None else arguments
     ruled = call_rules.decide(
         call_rules.enabled_rules(call.workspace_id),
@@ -252,12 +254,16 @@ def _expire(overdue: ToolCall) -> bool:
 
 def _approve(
     call: ToolCall, arguments: Mapping[str, Any] | None, *, requester: Actor, approver: Actor
-) -> None:
+) -> McpTool | None:
+    """Let the call go on. What was granted is for the tool that is given; None: it is not there as it was shown.
+
+    Then nothing is granted. The gate refuses the call and says why, and the answer goes on.
+    """
     tool = _tool_of(call)
-    if tool is None:
-        raise Conflict(_("This tool no longer exists."))
-    if tool.definition_hash != call.definition_hash:
-        raise Conflict(_("This tool has changed since it was shown to you. Please ask again."))
+    if tool is None or tool.definition_hash != call.definition_hash:
+        call.status = ToolCallStatus.QUEUED.value
+        call.save()
+        return None
     if arguments is not None:
         if call.builtin:
             raise InvalidInput(
@@ -280,12 +286,12 @@ def _approve(
     call.approval_id = approval.pk
     call.status = ToolCallStatus.QUEUED.value
     call.save()
+    return tool
 
 
-def _remember(call: ToolCall, remember: Remember, actor: Actor, conversation_id: UUID) -> None:
-    tool = _tool_of(call)
-    if tool is None:
-        raise Conflict(_("This tool no longer exists."))
+def _remember(
+    call: ToolCall, tool: McpTool, remember: Remember, actor: Actor, conversation_id: UUID
+) -> None:
     here = conversation_id if remember is Remember.CONVERSATION else None
     remember_permission(
         tool=tool, actor=actor, arguments=arguments_for_gate(call), conversation_id=here

@@ -22,6 +22,7 @@ class InputStatus(models.TextChoices):
     DECLINED = "declined", _("Declined")
     CANCELLED = "cancelled", _("Cancelled")
     EXPIRED = "expired", _("Ran out")
+    REFUSED = "refused", _("Turned away")
 
 
 class InputRequestQuerySet(WorkspaceQuerySet["InputRequest"]):
@@ -57,7 +58,7 @@ class InputRequest(WorkspaceModel):
     elicitation_id = models.CharField(max_length=200, blank=True, editable=False)
     params = models.JSONField(default=dict, editable=False)
     warnings = models.JSONField(default=list, editable=False)
-    """What the person should know before answering, in plain words."""
+    """What the person should know before answering, in plain words. Of one that was turned away: why it was."""
     status = models.CharField(
         max_length=10, choices=InputStatus.choices, default=InputStatus.PENDING
     )

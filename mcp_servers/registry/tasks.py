@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from celery import shared_task
@@ -15,6 +17,7 @@ from mcp_servers.registry.consent import approvals
 from mcp_servers.registry.scopes import platform
 from mcp_servers.registry.services import personal_lists
 from mcp_servers.registry.trace import sink
+from workspaces.errors import NotFound
 from workspaces.process.schedules import scheduled
 
 
@@ -31,13 +34,25 @@ def check_server(workspace_id: str, server_id: str) -> None:
     """Check one server, unless it is gone."""
     server = McpServer.objects.for_workspace(UUID(workspace_id)).find(server_id)
     if server is not None:
-        services.check_server(server=server)
+        with _unless_it_goes(UUID(workspace_id), UUID(server_id)):
+            services.check_server(server=server)
 
 
 @shared_task(ignore_result=True)
 def look_as_person(workspace_id: str, server_id: str, user_id: str) -> None:
     """Read what a server offers one person's own account, who is there and has an old list."""
-    personal_lists.look_as_member(UUID(workspace_id), UUID(server_id), UUID(user_id))
+    with _unless_it_goes(UUID(workspace_id), UUID(server_id)):
+        personal_lists.look_as_member(UUID(workspace_id), UUID(server_id), UUID(user_id))
+
+
+@contextmanager
+def _unless_it_goes(workspace_id: UUID, server_id: UUID) -> Iterator[None]:
+    """Whoever deletes a server while it is looked at leaves nothing to store."""
+    try:
+        yield
+    except NotFound:
+        if McpServer.objects.for_workspace(workspace_id).find(server_id) is not None:
+            raise
 
 
 @shared_task(ignore_result=True)

@@ -19,6 +19,13 @@ Theme = Literal["light", "dark"]
 WIDTHS = (1280, 768, 360)
 FRAME = ("header.topbar", "nav[aria-label='Admin']")
 FIRST_ROW = "#result_list th a[href*='/change/'], #result_list td a[href*='/change/']"
+FORBID_STORAGE = """
+for (const name of ["localStorage", "sessionStorage"]) {
+  const get = () => { throw new DOMException("Access is denied for this document.", "SecurityError"); };
+  Object.defineProperty(window, name, { configurable: true, get });
+}
+"""
+"""As a browser that blocks all that sites could keep."""
 MAKE_OWNER = """
 from workspaces.models import User, Workspace
 Workspace.objects.update_or_create(
@@ -190,3 +197,21 @@ def test_a_view_of_a_list_is_saved_changed_and_deleted_by_keyboard(
     assert not found, "\n".join(found)
     views.get_by_role("button", name="Delete view").press("Enter")
     expect(link).to_have_count(0)
+
+
+def test_the_admin_works_where_the_browser_keeps_nothing(new_context: NewContext) -> None:
+    """REL-2152: the list of pages opens on a phone, selected rows have their actions, and no script fails."""
+    context = new_context(viewport={"width": 390, "height": 800})
+    context.add_init_script(FORBID_STORAGE)
+    page = context.new_page()
+    enter(page, ADMIN, at="/admin/mcp_servers/mcptool/")
+    admin = page.get_by_role("navigation", name="Admin")
+    expect(admin.get_by_role("link", name="Buds", exact=True)).not_to_be_visible()
+    page.get_by_role("button", name="Show the list of pages").click()
+    expect(admin.get_by_role("link", name="Buds", exact=True)).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/admin/mcp_servers/mcptool/")
+    page.locator("input.action-select:visible").first.check()
+    expect(page.get_by_text("1 of 8 selected")).to_be_in_viewport(ratio=1)
+    bar = page.locator("#changelist-actions")
+    expect(bar).to_be_in_viewport(ratio=1)

@@ -116,3 +116,26 @@ def test_a_finger_finds_buttons_and_enter_does_what_its_key_says(new_context: Ne
     expect(field).to_have_value("")
     expect(page.locator(".user-message").last).to_contain_text("Rome")
     expect_idle(page)
+
+
+def test_the_way_to_what_waits_lies_over_nothing(new_context: NewContext) -> None:
+    """REL-2153: whoever reads above finds the button below the messages, which end where it begins."""
+    page = new_context(viewport={"width": 390, "height": 700}, bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Notes", "What do I grow this year?\n" * 30 + 'Delete the note "old"')
+    expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+    messages = page.locator(".chat-scroll")
+    messages.evaluate("(box) => box.scrollTo(0, 0)")
+    button = page.get_by_role("button", name="Waiting for you", exact=True)
+    expect(button).to_be_in_viewport(ratio=1)
+    above, below = messages.bounding_box(), button.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
+    expect_no_faults(page, "the way to what waits")
+    button.click()
+    expect(page.get_by_role("button", name="Allow once")).to_be_in_viewport(ratio=1)
+    expect(button).to_have_count(0)
+    page.get_by_role("button", name="Refuse…").click()
+    page.get_by_role("button", name="Refuse the call").click()
+    expect_idle(page)

@@ -139,17 +139,17 @@ class AskingServer:
             return f"{first.action}, {second.action}"
 
         @server.tool(annotations=reads)
-        async def sign_old(ctx: Context) -> str:
+        async def sign_old(ctx: Context, url: str = LINK) -> str:
             """Send the person to a link, over the open connection."""
-            result = await ctx.elicit_url("Please sign the contract.", LINK, "contract-42")
+            result = await ctx.elicit_url("Please sign the contract.", url, "contract-42")
             return result.action
 
         @server.tool(annotations=reads)
-        def sign_new(ctx: Context) -> Any:
+        def sign_new(ctx: Context, url: str = LINK) -> Any:
             """Send the person to a link, in a round of its own."""
             responses = ctx.input_responses
             if not responses:
-                params = ElicitRequestURLParams(message="Please sign the contract.", url=LINK)
+                params = ElicitRequestURLParams(message="Please sign the contract.", url=url)
                 return InputRequiredResult(input_requests={"sign": ElicitRequest(params=params)})
             return str(getattr(responses["sign"], "action", responses["sign"]))
 

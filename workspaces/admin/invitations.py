@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import EmailField
@@ -14,11 +13,13 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
+from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from workspaces.actors import Role
 from workspaces.admin.roles import GivesRoles
 from workspaces.delivery.mails import public_url
 from workspaces.models import Invitation
+from workspaces.pages.address_fields import SeenAddress
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import actor_of, telling, was_refused
 from workspaces.pages.row_actions import ConfirmQuestion, row_action
@@ -31,17 +32,13 @@ from workspaces.people.services import (
     revoke_invitation,
 )
 from workspaces.roles import Permission
-from workspaces.words.mail_addresses import typed_address
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 
-class TypedAddressField(forms.EmailField):
-    """An address as people see it: marks that nobody sees are no part of it."""
-
-    def to_python(self, value: Any) -> Any:
-        return super().to_python(typed_address(value) if isinstance(value, str) else value)
+class AddressInputOfAdmin(SeenAddress, UnfoldAdminEmailInputWidget):
+    """An address, on pages of the admin."""
 
 
 @admin.register(Invitation)
@@ -54,7 +51,7 @@ class InvitationAdmin(GivesRoles):
     list_filter = ["role"]
     list_select_related = ["invited_by"]
     search_fields = ["email"]
-    formfield_overrides: ClassVar[Any] = {EmailField: {"form_class": TypedAddressField}}
+    formfield_overrides: ClassVar[Any] = {EmailField: {"widget": AddressInputOfAdmin}}
     actions = ["send_again", "revoke"]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:

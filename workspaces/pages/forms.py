@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from allauth.account.adapter import get_adapter
-from allauth.account.forms import AddEmailForm, ResetPasswordForm, SignupForm
+from allauth.account.forms import AddEmailForm, LoginForm, ResetPasswordForm, SignupForm
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django import forms
@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
 from workspaces.models import Clock, DateFormat, NumberFormat, User
+from workspaces.pages.address_fields import TakesAddresses
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import MOST_DAYS, MOST_USES
@@ -142,7 +143,7 @@ class FormatsForm(forms.Form):
         cast(forms.ChoiceField, self.fields["time_zone"]).choices = groups
 
 
-class SetupForm(AsksForSecretsAgain, forms.Form):
+class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
     """Who owns the installation, and what the first workspace is called."""
 
     name = forms.CharField(max_length=150, required=False, label=_("Your name"))
@@ -169,7 +170,11 @@ class SetupForm(AsksForSecretsAgain, forms.Form):
             self.add_error(places.get(name), texts)
 
 
-class InvitedSignupForm(SignupForm):
+class SignInForm(TakesAddresses, LoginForm):
+    """Sign-in, with an address that may have been pasted."""
+
+
+class InvitedSignupForm(TakesAddresses, SignupForm):
     """Sign-up by invitation also asks for a name."""
 
     name = forms.CharField(max_length=150, required=False, label=_("Your name"))
@@ -190,7 +195,7 @@ class InvitedSignupForm(SignupForm):
         return super().save(request)
 
 
-class ChangeAddressForm(AddEmailForm):
+class ChangeAddressForm(TakesAddresses, AddEmailForm):
     """Another address for the account: noted, until its mail is answered."""
 
     def clean_email(self) -> str:
@@ -208,7 +213,7 @@ class ChangeAddressForm(AddEmailForm):
         return row
 
 
-class ResetForm(ResetPasswordForm):
+class ResetForm(TakesAddresses, ResetPasswordForm):
     """A link for a new password goes only to an address that counts."""
 
     users: list[User]

@@ -45,7 +45,7 @@ from workspaces.people.services import (
     roles_to_give,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.roles import Permission
+from workspaces.roles import Permission, permissions_of_role
 from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
@@ -123,6 +123,9 @@ def change_member(
                 is_auditor="is_auditor" in request.POST,
                 actor=actor,
             )
+            if _has_given_up(request, membership):
+                messages.success(request, _("Saved. You are a member of this workspace now."))
+                return redirect("chat:home", workspace_slug=workspace_slug)
             message = _("Saved.")
         elif verb == "suspend":
             reason = request.POST.get("reason", "").replace("\x00", "")
@@ -158,6 +161,13 @@ def change_member(
     else:
         messages.success(request, message % {"name": person})
     return redirect("workspaces:member", workspace_slug=workspace_slug, membership_id=membership_id)
+
+
+def _has_given_up(request: WorkspaceRequest, membership: Membership) -> bool:
+    """Whether somebody has taken from themselves what the page is for."""
+    actor = request.actor
+    is_own = membership.user_id == actor.user_id and not actor.is_superuser
+    return is_own and Permission.MANAGE_MEMBERS not in permissions_of_role(membership.role)
 
 
 def _without_them(faults: list[str]) -> list[str]:

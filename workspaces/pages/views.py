@@ -112,6 +112,7 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
         "workspace_name": invitation.workspace.name,
         "role": invitation.get_role_display(),
         "is_for_user": is_for_user,
+        "again": reverse("workspaces:invitation", args=[token]),
         "error": None,
     }
     return render(request, "workspaces/invitation_accept.html", context)
@@ -157,6 +158,7 @@ def join(request: WorkspaceRequest) -> HttpResponse:
         "workspace_name": link.workspace.name,
         "role": link.get_role_display(),
         "is_for_user": user is not None and is_for(link, user.email),
+        "again": reverse("workspaces:join_link", args=[token]),
         "error": None,
     }
     return render(request, "workspaces/join.html", context)

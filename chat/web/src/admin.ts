@@ -6,9 +6,11 @@ import { forgetAtSignOut } from "./forgetting";
 import { startLiveCounts } from "./live-counts";
 import "./menus";
 import { startReadingNotices } from "./reading-notices";
+import { startTypedAddresses } from "./typed-addresses";
 
 forgetAtSignOut();
 startLiveCounts();
 startReadingNotices();
 startCardLabels();
 startEscapingBack();
+startTypedAddresses();

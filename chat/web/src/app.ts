@@ -9,7 +9,7 @@ import { arrive } from "./place";
 import { loadBuds } from "./store/buds";
 import { loadList } from "./store/list";
 import shell from "./texts/shell";
-import { toast, UNDO_MS } from "./toasts";
+import { tellMessages, toast, UNDO_MS } from "./toasts";
 
 export const hearing = (kind: string, id: string): void => {
   if (kind === "resource.changed") changedResources.value = { ...changedResources.value, [id]: Date.now() };
@@ -28,6 +28,7 @@ export function startApp(): void {
   }
   socket.start();
   if (boot.is_kept) return;
+  tellMessages(boot.messages);
   void loadBuds();
   placeNotices(boot.urls.notices, boot.csrf_token);
   void loadNotices();

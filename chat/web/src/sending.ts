@@ -6,6 +6,7 @@ import { nameOf, type Picked } from "./chat/attachments";
 import { choicesTaken } from "./chat/choices-under-way";
 import { draftOf, HOME, keepDraft } from "./chat/draft";
 import { picked, takeAlong } from "./chat/picked";
+import { noteBegun } from "./chat/temporary";
 import { carryOver, type Upload, uploadsOf } from "./chat/uploads";
 import { hearOfOpening, socket } from "./connection";
 import { ApiProblem, type ConversationChoice } from "./net/api";
@@ -222,6 +223,7 @@ export async function startConversation(
   const client_id = crypto.randomUUID();
   try {
     const row = await open(bud.id, client_id, choice);
+    noteBegun(row);
     if (!showsArchived.value) placeInList(row);
     const waiting = uploadsOf(HOME);
     // Until its files have arrived the message stays a draft, so that nothing of it is lost if one does not.

@@ -22,6 +22,7 @@ import common from "./texts/common";
 import t from "./texts/pages";
 import { applyTheme, chosenTheme, isTheme } from "./theme";
 import { localTimes, relativeTimes } from "./times";
+import { startTypedAddresses } from "./typed-addresses";
 import { startTypedTimes } from "./typed-times";
 import { startUnfolding } from "./unfolding";
 
@@ -166,6 +167,7 @@ leadBack();
 localTimes();
 relativeTimes();
 startTypedTimes(document);
+startTypedAddresses();
 if (person && startKeepingTyped(person)) notify(t.putBack, "ok");
 labelTables();
 startFinding();

@@ -5,6 +5,7 @@ import { conversationPath, go } from "./place";
 import chat from "./texts/chat";
 import common from "./texts/common";
 import { COPY_BLOCKED } from "./ui/copy-text";
+import type { BootMessage } from "./wire";
 
 export interface Toast {
   id: number;
@@ -36,6 +37,11 @@ export function toast(
   const others = toasts.value.filter((one) => one.text !== text || one.action || action);
   toasts.value = [...others.slice(-2), { id, tone, text, action }];
   setTimeout(() => dismissToast(id), duration_ms);
+}
+
+/** Say what became of something on the page before; for longer, since whoever arrives looks around first. */
+export function tellMessages(messages: readonly BootMessage[]): void {
+  for (const { text, tone } of messages) toast(text, tone, null, 9000);
 }
 
 /** The way to a chat, for a note about one that is not open. */

@@ -482,6 +482,7 @@ export interface Boot {
   server_icons: { [key: string]: string };
   deleted_days: number;
   temporary_hours: number;
+  messages: BootMessage[];
 }
 
 export interface AddableServer {
@@ -603,6 +604,12 @@ export interface Attachment {
 export interface AttachmentContent {
   id: string;
   content: ContentPart[];
+}
+
+/** What became of something on a page that led here. */
+export interface BootMessage {
+  tone: "ok" | "bad" | "info";
+  text: string;
 }
 
 /** Null: not for this person. */
@@ -963,7 +970,7 @@ export interface InputRequest {
   model: string;
   /** Of an open sign-in. It is settled by signing in, or declined. */
   sign_in: SignIn | null;
-  status: "pending" | "accepted" | "declined" | "cancelled" | "expired";
+  status: "pending" | "accepted" | "declined" | "cancelled" | "expired" | "refused";
   answer: JsonObject | null;
   expires_at: string;
   answered_at: string | null;

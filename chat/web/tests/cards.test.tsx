@@ -79,6 +79,17 @@ describe("a server's form", () => {
     draw(<cards.AnsweredInput request={inputRequest({ status: "accepted", answer: { year: 2024 } })} />);
     expect(at().textContent).toContain("Year2024");
   });
+
+  it("REL-2154: shows what was put to nobody, and why", () => {
+    const refused = { status: "refused", message: "Your address?", schema: {} } as const;
+    draw(
+      <cards.AnsweredInput request={inputRequest({ ...refused, warnings: ["its form has no fields."] })} />,
+    );
+    expect(at().textContent).toContain("asked: “Your address?”");
+    expect(at().textContent).toContain("Trellis did not put this to you: its form has no fields.");
+    draw(<cards.AnsweredInput request={inputRequest({ ...refused, message: "", warnings: [] })} />);
+    expect(at().textContent).toContain("had a question");
+  });
 });
 
 describe("a result", () => {

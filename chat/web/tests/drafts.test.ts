@@ -1,13 +1,14 @@
 /** Drafts of several devices: none replaces what it has not seen. */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { merged, together } from "../src/chat/merging";
-import type { Draft } from "../src/wire";
+import type { Bud, Draft } from "../src/wire";
 import { openPage } from "./page";
+import { conversation } from "./rows";
 
 let drafts: typeof import("../src/chat/draft");
 
 beforeAll(async () => {
-  openPage();
+  openPage({ max_file_bytes: 1000 });
   vi.resetModules();
   drafts = await import("../src/chat/draft");
 });
@@ -164,6 +165,35 @@ it("SEC-480: what is written for a temporary chat stays in this browser, and no 
   expect(drafts.draftOf("home")).toBe("a secret end");
   await vi.advanceTimersByTimeAsync(2_000);
   expect(sent.at(-1)).toBe("a secret end");
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+it("SEC-881: what begins a temporary chat is no draft on the server while its files arrive", async () => {
+  vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
+  localStorage.clear();
+  const posted: string[] = [];
+  vi.stubGlobal("fetch", async (address: string, init?: RequestInit) => {
+    if (init?.method === "POST") posted.push(`${address} ${init.body}`);
+    return Response.json(conversation({ id: "t1", is_temporary: true }));
+  });
+  vi.stubGlobal(
+    "XMLHttpRequest",
+    class {
+      upload = {};
+      open() {}
+      setRequestHeader() {}
+      abort() {}
+      send() {}
+    },
+  );
+  const { takeFiles } = await import("../src/chat/uploads");
+  const { startConversation } = await import("../src/sending");
+  takeFiles("home", undefined, [new File(["x"], "plan.txt")]);
+  await startConversation({ id: "b1" } as Bud, "a secret", { is_temporary: true });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(drafts.draftOf("t1")).toBe("a secret");
+  expect(posted.filter((one) => one.includes("a secret"))).toEqual([]);
   vi.unstubAllGlobals();
   vi.useRealTimers();
 });

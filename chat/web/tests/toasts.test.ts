@@ -109,3 +109,15 @@ it("REL-1349: no longer says that there is no connection once there is one", asy
   notes.dropAbsence();
   expect(texts()).toEqual(["Sent"]);
 });
+
+it("REL-2159: says what became of something on the page before, until whoever arrives has looked around", () => {
+  notes.tellMessages([
+    { tone: "ok", text: "Welcome to W." },
+    { tone: "bad", text: "That did not work." },
+  ]);
+  vi.advanceTimersByTime(8000);
+  expect(texts()).toEqual(["Welcome to W.", "That did not work."]);
+  expect(notes.toasts.value[1]?.tone).toBe("bad");
+  vi.advanceTimersByTime(1500);
+  expect(texts()).toEqual([]);
+});

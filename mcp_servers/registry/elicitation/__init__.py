@@ -1,5 +1,6 @@
 """Questions to people while calls run: those of servers, and ours to sign in; asked, answered, and waited for."""
 
+from mcp_servers.registry.elicitation.refusals import turn_away
 from mcp_servers.registry.elicitation.rows import QuestionOrigin, register_listener
 from mcp_servers.registry.elicitation.services import (
     answer_input,
@@ -10,7 +11,6 @@ from mcp_servers.registry.elicitation.services import (
     open_input,
     overdue_inputs,
     trim_inputs,
-    turn_away,
     wait_for_answer,
     withdraw_inputs,
 )

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from audit.actions import Action
-from audit.services import EntryDraft, Ref, record
+from audit.services import record
 from mcp_servers.client.canonical import JsonValue, clean_text
 from mcp_servers.client.hidden_text import show_hidden
 from mcp_servers.client.inputs import AskedInput, InputAction, InputAnswer, InputKind
@@ -62,6 +62,9 @@ _ACTION_OF: Final = {
 }
 
 
+_WITHOUT_ANSWER: Final = (InputStatus.CANCELLED, InputStatus.EXPIRED, InputStatus.REFUSED)
+
+
 @transaction.atomic
 def open_input(
     asked: AskedInput,
@@ -93,7 +96,7 @@ def open_input(
     if answered_before is not None:
         known = rows.filter(
             call_id=origin.call_id, fingerprint=fingerprint, created_at__lt=answered_before
-        ).exclude(status__in=[InputStatus.CANCELLED, InputStatus.EXPIRED])
+        ).exclude(status__in=_WITHOUT_ANSWER)
         earlier = known.exclude(pk__in=used).first()
         if earlier is not None:
             return earlier
@@ -128,23 +131,6 @@ def _masked(name: str, origin: QuestionOrigin) -> str:
     """A server's own name for a question, as it is kept."""
     masked: str = redact_known(clean_text(name), workspace_id=origin.server.workspace_id)
     return masked[:200]
-
-
-def turn_away(asked: AskedInput, origin: QuestionOrigin, reason: str) -> None:
-    """Record that a question was put to nobody, and why."""
-    record(
-        EntryDraft(
-            action=Action.INPUT_REFUSED,
-            actor=origin.actor,
-            workspace_id=origin.server.workspace_id,
-            call_id=origin.call_id,
-            conversation_id=origin.conversation_id,
-            turn_id=origin.turn_id,
-            server=Ref(id=origin.server.pk, name=origin.server.name),
-            tool=Ref(id=None, name=origin.tool_name),
-            details={"kind": asked.kind.value, "reason": reason},
-        )
-    )
 
 
 @transaction.atomic
@@ -292,6 +278,7 @@ def _shown_answer(row: InputRequest) -> dict[str, JsonValue] | None:
 
 def _check_rate(rows: Any, origin: QuestionOrigin) -> None:
     rows = rows.exclude(kind=InputKind.SIGN_IN.value)  # ours, and not the server's
+    rows = rows.exclude(status=InputStatus.REFUSED)  # put to nobody
     if rows.filter(call_id=origin.call_id).count() >= MOST_IN_CALL:
         raise checks.InvalidInputRequest(gettext_noop("it asked too often during this call."))
     since: datetime = database_now() - timedelta(hours=1)

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from chat.engine import steps, titles
+from chat.engine.beginning import title_from
 from chat.engine.titles import clean_title
 from chat.models import Bud, Conversation
 from chat.providers import openai_compatible
@@ -52,6 +53,23 @@ def test_the_first_answer_is_named_by_the_model(chat: Chat) -> None:
     event = chat.watching.until(lambda e: e["type"] == "conversation.changed")
     assert event["conversation"]["title"] == "The **colour** of the sky"
     assert not titled(chat)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("```python\nprint(1)\n```", "print(1)"),
+        ("~~~\n\n  SELECT   1", "SELECT 1"),
+        ("---\nDear all,", "Dear all,"),
+        ("👍\n", "👍"),
+        ("```\n```", "``` ```"),
+        ("  \n ", ""),
+        ("word " * 20, "word word word word word word word word word word word word…"),
+    ],
+)
+def test_a_title_says_what_a_message_is_about(text: str, title: str) -> None:
+    """REL-2156: until a model names the chat, or where none does."""
+    assert title_from(text) == title
 
 
 def test_a_persons_own_title_stays(chat: Chat) -> None:

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client, override_settings
 
 from tests.factories import TwoTenants
+from workspaces.models import Membership
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +47,20 @@ def test_the_kept_page_holds_its_person_and_no_token(two_workspaces: TwoTenants)
     loaded = tenant.client("member").get(home)
     assert not boot_of(loaded.content)["is_kept"]
     assert loaded["Content-Security-Policy"].count("frame-src") == 1
+
+
+def test_a_message_is_told_once_and_where_one_arrives(two_workspaces: TwoTenants) -> None:
+    """REL-2159: the page that browsers keep takes it from nobody."""
+    tenant = two_workspaces.a
+    client = tenant.client("admin")
+    home = f"/w/{tenant.workspace.slug}/"
+    mine = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.people["admin"])
+    answer = client.post(f"{home}people/{mine.pk}/role/", {"role": "member"})
+    assert answer["Location"] == home
+    assert boot_of(client.get(f"{home}shell/").content)["messages"] == []
+    told = {"tone": "ok", "text": "Saved. You are a member of this workspace now."}
+    assert boot_of(client.get(home).content)["messages"] == [told]
+    assert boot_of(client.get(home).content)["messages"] == []
 
 
 def test_nobody_keeps_the_page_of_a_workspace_that_they_cannot_enter(

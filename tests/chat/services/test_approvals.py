@@ -10,9 +10,11 @@ from audit.models import AuditEntry
 from chat.models import ToolCall
 from chat.services.approvals import decide, expire_approvals
 from chat.services.turns import stop_turn
-from chat.values import Decision
+from chat.values import Decision, Remember
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.errors import InvalidArguments
+from mcp_servers.models import McpTool, ToolPermission
+from mcp_servers.registry.services import delete_server
 from tests.chat.conftest import Chat, Watching
 from tests.chat.services.waiting_calls import waiting_call
 from tests.threads import Threads
@@ -152,3 +154,32 @@ def test_two_waiting_calls_are_decided_one_by_one(chat: Chat) -> None:
     listed = [m["content"] for m in chat.model.requests[1]["messages"] if m["role"] == "tool"]
     assert "refused" in listed[0]
     assert "destroyed b" in listed[1]
+
+
+@pytest.mark.parametrize("remember", [Remember.NOT, Remember.CONVERSATION])
+@pytest.mark.parametrize("change", ["deleted", "changed"])
+def test_allowing_what_is_not_there_any_more_ends_the_wait(
+    chat: Chat, change: str, remember: Remember
+) -> None:
+    """REL-2155: nothing is called or granted, the log and the card say why, and the answer goes on."""
+    call = waiting_call(chat)
+    tools = McpTool.objects.for_workspace(chat.tenant.workspace)
+    tool = tools.select_related("server").fetch(call.tool_id)
+    if change == "deleted":
+        delete_server(server=tool.server, actor=chat.tenant.actor("admin"))
+    else:
+        tools.filter(pk=tool.pk).update(definition_hash="0" * 64)
+    chat.model.say("all right")
+    decide(call=call, decision=Decision.APPROVED, actor=chat.actor, remember=remember)
+    chat.watching.turn("completed")
+    assert chat.server.calls == []
+    [card] = chat.snapshot()["tool_calls"]
+    assert card["status"] == "refused"
+    assert card["error"]
+    assert card["error"] in chat.model.requests[1]["messages"][-1]["content"]
+    actions = AuditEntry.objects.for_workspace(chat.tenant.workspace).filter(call_id=call.pk)
+    assert list(actions.order_by("id").values_list("action", flat=True)) == [
+        "approval.requested",
+        "tool_call.refused",
+    ]
+    assert not ToolPermission.objects.for_workspace(chat.tenant.workspace).exists()

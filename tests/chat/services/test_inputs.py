@@ -25,8 +25,11 @@ from mcp_servers.client.inputs import InputAction
 from mcp_servers.gate.admission import GatedCall
 from mcp_servers.models import InputRequest, McpTool, ToolPermission
 from mcp_servers.registry.elicitation import complete_url_inputs
-from tests.chat.conftest import Chat
+from tests.chat.conftest import NEW, OLD, Chat, chat_in_era
 from tests.chat.services.questions import ADA, BOOK, answer, wait_for_question
+from tests.factories import Tenant
+from tests.fakes.asking_server import AskingServer
+from tests.fakes.scripted_model import ScriptedModel
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
@@ -389,3 +392,28 @@ def test_a_snapshot_and_the_events_after_it_are_a_snapshot(asked: Chat) -> None:
                 calls[event["tool_call"]["id"]] = event["tool_call"]
         assert list(rows.values()) == after["input_requests"]
         assert list(calls.values()) == after["tool_calls"]
+
+
+@pytest.mark.parametrize(("era", "tool"), [(OLD, "sign_old"), (NEW, "sign_new")])
+def test_a_question_that_was_put_to_nobody_is_in_the_chat_with_the_reason(
+    era: str, tool: str, tenant: Tenant, model: ScriptedModel, asking: AskingServer
+) -> None:
+    """REL-2154: the person reads what the server wanted. What they were not to open is not there; nothing waits."""
+    chat = chat_in_era(era, tenant, model, asking)
+    model.call((f"asking__{tool}", {"url": "http://sign.example/contract"}))
+    model.say("done")
+    chat.send()
+    shown = chat.watching.question("refused")
+    chat.watching.turn("completed")
+    [kept] = chat.snapshot()["input_requests"]
+    for row in (kept, shown):
+        assert (row["status"], row["message"]) == ("refused", "Please sign the contract.")
+        assert row["warnings"] == ["its link is not an https one."]
+        assert row["call_id"] == str(chat.calls()[0].pk)
+        assert "http:" not in str(row)
+    with pytest.raises(Conflict):
+        answer(chat, chat.asked()[0], "decline")
+    assert Action.INPUT_REFUSED.value in {
+        entry.action for entry in AuditEntry.objects.for_workspace(tenant.workspace)
+    }
+    chat.watching.close()

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry
 from mcp_servers.client.errors import CallRefused, InputMissing
-from mcp_servers.client.inputs import InputAction
+from mcp_servers.client.inputs import AskedInput, InputAction, InputKind
 from mcp_servers.client.values import (
     EmbeddedResourcePart,
     PromptRequest,
@@ -27,6 +27,7 @@ from mcp_servers.client.values import (
 from mcp_servers.gate import abandon_call, call_tool, get_prompt, read_resource
 from mcp_servers.models import InputRequest, InputStatus, McpPrompt, McpServer, McpTool
 from mcp_servers.registry import elicitation, sampling
+from mcp_servers.registry.elicitation.services import MOST_IN_CALL
 from mcp_servers.registry.sampling import SamplingResult, SamplingTask
 from tests.factories import Tenant
 from tests.fakes.asking_server import LINK, AskingServer
@@ -562,3 +563,27 @@ async def test_a_prompt_is_fetched_through_the_gate(tenant: Tenant, server: McpS
         "prompt_get.finished",
         "prompt_get.refused",
     ]
+
+
+async def test_a_server_leaves_no_more_refused_questions_than_it_may_put(
+    tenant: Tenant, asking: AskingServer
+) -> None:
+    """REL-2154: each is in the log, the chat shows some, and they do not use up what may be asked in an hour."""
+    server = await sync_to_async(in_era)(tenant, asking, "legacy")
+    origin = elicitation.QuestionOrigin(
+        call_id=uuid7(),
+        server=server,
+        tool_name="sign_old",
+        actor=actor_of(tenant, "member"),
+        conversation_id=uuid7(),
+    )
+    link = AskedInput(key="1", kind=InputKind.URL, message="x" * 20_000, url="http://sign.example/")
+    for _ in range(MOST_IN_CALL + 5):
+        await sync_to_async(elicitation.turn_away)(link, origin, "its link is not an https one.")
+    kept = await sync_to_async(rows)(tenant)
+    assert len(kept) == MOST_IN_CALL
+    assert {(row.status, row.url, len(row.message)) for row in kept} == {("refused", "", 501)}
+    assert (await sync_to_async(actions)(tenant)).count("input.refused") == MOST_IN_CALL + 5
+    form = AskedInput(key="2", kind=InputKind.FORM, message="Who?", schema={"type": "object"})
+    row = await sync_to_async(elicitation.open_input)(form, origin)
+    assert row.status == InputStatus.PENDING

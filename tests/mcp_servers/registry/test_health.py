@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from celery import current_app
@@ -18,7 +19,7 @@ from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.models import HealthCheck, McpServer, McpTool, ServerState
 from mcp_servers.pages.cards.servers import CHECKS_SHOWN, cards_of
 from mcp_servers.registry import discovery, health, services, tasks
-from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.services import ServerDraft, inspection
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at, stored_tool
@@ -276,3 +277,27 @@ def test_that_a_page_of_many_servers_costs_no_more_queries(tenant: Tenant) -> No
     assert len(set(counts)) == 1
     assert [len(card.checks) for card in cards] == [0, 2, CHECKS_SHOWN]
     assert [bar.ok for bar in cards[2].checks] == [False] * (CHECKS_SHOWN - 1) + [True]
+
+
+@pytest.mark.parametrize("of", ["everybody", "one person"])
+def test_a_server_that_is_deleted_during_its_check_is_no_error(
+    tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    """REL-1550: the task that checked it ends, and the log of the process has no traceback."""
+    server = http_server(tenant, counting.url)
+    read = inspection._list_offers
+
+    def read_and_delete(*given: Any, **more: Any) -> Any:
+        listing = read(*given, **more)
+        stored = McpServer.objects.for_workspace(tenant.workspace).get(pk=server.pk)
+        services.delete_server(server=stored, actor=tenant.actor("admin"))
+        return listing
+
+    monkeypatch.setattr(inspection, "_list_offers", read_and_delete)
+    if of == "everybody":
+        tasks.check_server(str(tenant.workspace.pk), str(server.pk))
+    else:
+        tasks.look_as_person(
+            str(tenant.workspace.pk), str(server.pk), str(tenant.people["admin"].pk)
+        )
+    assert not McpServer.objects.for_workspace(tenant.workspace).exists()

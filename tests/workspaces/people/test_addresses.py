@@ -141,7 +141,7 @@ def test_taken_and_free_addresses_look_alike(make: Callable[[], User], is_confir
     assert (person.email, other.email) == ("ada@example.org", "taken@example.org")
 
 
-def come_by_invitation(tenant: Tenant) -> Client:
+def come_by_invitation(tenant: Tenant, typed: str = "new@example.org") -> Client:
     _, token = invite_member(
         workspace=tenant.workspace,
         email="new@example.org",
@@ -152,7 +152,7 @@ def come_by_invitation(tenant: Tenant) -> Client:
     )
     client = browser()
     client.get(f"/invitations/{token}/", follow=True)
-    form = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    form = {"email": typed, "password1": PASSWORD, "password2": PASSWORD}
     client.post("/accounts/signup/", form)
     client.post("/invitations/accept/")
     return client
@@ -293,3 +293,24 @@ def test_a_mail_links_only_to_our_own_pages() -> None:
         "http://testserver/a",
         "http://testserver/",
     }
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["\u200bada@example.org\ufeff", "\u00a0ada@example.org\u00a0", "ada@\u00adexample.org"],
+)
+def test_marks_that_nobody_typed_keep_nobody_out(typed: str) -> None:
+    """REL-2151: an address that was copied from a page or a mail signs in, and gets the link for a new password."""
+    UserFactory.create(email="ada@example.org")
+    assert can_sign_in(typed)
+    browser().post("/accounts/password/reset/", {"email": typed})
+    assert [one.to for one in mail.outbox] == [["ada@example.org"]]
+
+
+def test_marks_that_nobody_typed_are_no_part_of_another_address() -> None:
+    """REL-2151: nor of the address of a new account, or of one that takes another."""
+    client = browser(UserFactory.create(email="ada@example.org"))
+    client.post(PAGE, {"email": "\u200bnew@example.org\ufeff", "action_add": ""})
+    assert [one.to for one in mail.outbox] == [["new@example.org"]]
+    come_by_invitation(make_tenant("a"), typed="\u200bnew@example.org\ufeff")
+    assert User.objects.filter(email="new@example.org").exists()

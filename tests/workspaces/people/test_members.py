@@ -60,6 +60,16 @@ def test_a_person_is_suspended_and_let_in_on_their_page(tenant: Tenant) -> None:
     assert answer.status_code == 422
 
 
+def test_who_gives_up_their_own_role_reads_that_it_is_done(tenant: Tenant) -> None:
+    """REL-2158: and not that they may not see the page that they came from."""
+    answer = tenant.client("admin").post(
+        page(tenant, "admin", "role"), {"role": "member"}, follow=True
+    )
+    assert answer.status_code == 200
+    assert of(tenant, "admin").role == "member"
+    assert "You are a member of this workspace now" in answer.content.decode()
+
+
 def test_nobody_is_offered_a_role_that_they_cannot_give(tenant: Tenant) -> None:
     """REL-1451: an admin makes no owner and no auditor, and what they save leaves an auditor one."""
     admin, owner = tenant.client("admin"), tenant.client("owner")

@@ -3,22 +3,20 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { api, boot } from "../boot";
 import { hearOfChanges, hearOfReturn, nudge } from "../connection";
 import { personal } from "../forgetting";
-import { place } from "../place";
 import chat from "../texts/chat";
 import { toast } from "../toasts";
 import type { Draft } from "../wire";
 import { keyOf as keyOfPicked, type Picked, withPicked } from "./attachments";
 import { merged } from "./merging";
 import { picked } from "./picked";
-import { isNextTemporary, isOpenTemporary } from "./temporary";
+import { isNextTemporary, isTemporary } from "./temporary";
 
 const PAUSE_MS = 1_200;
 /** The draft of the chat that is about to begin. */
 export const HOME = "home";
 
 /** Whether it stays in this browser: what is written in a temporary chat, or for the next one if that is temporary. */
-const isPrivate = (name: string): boolean =>
-  name === HOME ? isNextTemporary.value : name === place.value && isOpenTemporary();
+const isPrivate = (name: string): boolean => (name === HOME ? isNextTemporary.value : isTemporary(name));
 
 /** In this browser: the text, what goes along, and when that was written. It is kept at once, and on the server after a pause. */
 function keyOf(name: string): string {

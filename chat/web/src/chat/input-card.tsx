@@ -356,16 +356,21 @@ export function AnsweredInput({ request }: { request: InputRequest }) {
           : t.outcomes[request.status];
   const fields = request.kind === "form" ? formFields(request.schema, { formats: ALL_FORMATS }) : [];
   const given = request.answer;
+  const isRefused = request.status === "refused";
   return (
     <Line>
       <p class="break-words">
         <Icon name={isAllowed ? "circleCheck" : "close"} class="text-(--quiet)" />{" "}
         <strong class="font-medium">{request.server.name}</strong>{" "}
-        {request.kind === "sign_in" ? t.neededSignIn : request.message && t.asked(request.message)}
+        {request.kind === "sign_in"
+          ? t.neededSignIn
+          : request.message
+            ? t.asked(request.message)
+            : isRefused && t.hadQuestion}
       </p>
-      <p class="text-(--quiet)">
-        {word}
-        {request.answered_at && `, ${moment(request.answered_at)}`}
+      <p class="text-(--quiet) break-words">
+        {isRefused ? t.notPut(request.warnings[0]) : word}
+        {!isRefused && request.answered_at && `, ${moment(request.answered_at)}`}
       </p>
       {given && (
         <dl class="asked-facts">
