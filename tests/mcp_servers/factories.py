@@ -49,7 +49,7 @@ def looked_at(tenant: Tenant, server: McpServer) -> McpServer:
 
 
 _seen: dict[str, tuple[McpServer, list[Any]]] = {}
-_OFFERS = (McpTool, McpResource, McpPrompt)
+_OFFERS: tuple[Any, ...] = (McpTool, McpResource, McpPrompt)
 _OWN = frozenset({"id", "workspace", "server", "created_at", "updated_at"})
 """Fields that a copy of a row has of its own."""
 
@@ -71,7 +71,9 @@ def seen(tenant: Tenant, server: McpServer, *, offers: str) -> McpServer:
             for row in rows
             if isinstance(row, model)
         )
-    age = timezone.now() - first.state.last_checked_at
+    checked_at = first.state.last_checked_at
+    assert checked_at is not None
+    age = timezone.now() - checked_at
     state = _values_of(first.state)
     moments = {name: at + age for name, at in state.items() if isinstance(at, datetime)}
     server.state.write(**state | moments)
