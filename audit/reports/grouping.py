@@ -32,8 +32,8 @@ class BucketOfDuration(Func):
     output_field = IntegerField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
-        """Ask Python, which knows each duration of before."""
-        _offer(connection, "trellis_bucket", 1, _bucket)
+        """Ask Python."""
+        _offer_functions(connection)
         return self.as_sql(compiler, connection, function="trellis_bucket", **extra)
 
     def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
@@ -45,18 +45,19 @@ class BucketOfDuration(Func):
 
 class _Piece(Trunc):
     def as_sqlite(self, compiler: Any, connection: Any, **_extra: Any) -> tuple[str, Any]:
-        _offer(connection, "trellis_piece", 4, _begin)
+        _offer_functions(connection)
         sql, values = self.as_sql(compiler, connection)
         return sql.replace("django_datetime_trunc", "trellis_piece"), values
 
 
-def _offer(connection: Any, name: str, arguments: int, function: Any) -> None:
-    """Have a connection of SQLite know a function."""
+def _offer_functions(connection: Any) -> None:
+    """Have a connection of SQLite know both, once: while a statement of it runs, no function can be replaced."""
     connection.ensure_connection()
-    connection.connection.create_function(name, arguments, function, deterministic=True)
-
-
-_bucket = lru_cache(maxsize=100_000)(bucket_of)
+    if getattr(connection, "trellis_functions_of", None) is not connection.connection:
+        offer = connection.connection.create_function
+        offer("trellis_piece", 4, _begin, deterministic=True)
+        offer("trellis_bucket", 1, bucket_of, deterministic=True)
+        connection.trellis_functions_of = connection.connection
 
 
 def _begin(unit: str, moment: str, zone: str, stored_in: str) -> str | None:
@@ -67,7 +68,7 @@ def _begin(unit: str, moment: str, zone: str, stored_in: str) -> str | None:
     return _begin_of_quarter(unit, moment[:14] + quarter, zone, stored_in)
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=10_000)
 def _begin_of_quarter(unit: str, moment: str, zone: str, stored_in: str) -> str | None:
     begin: str | None = _sqlite_datetime_trunc(unit, moment, zone, stored_in)
     return begin

@@ -72,3 +72,15 @@ def test_a_narrowed_report_reads_few_rows_of_many_entries(tenant: Tenant) -> Non
     statements = [one["sql"] for one in asked]
     assert sum("_bucket(" in sql for sql in statements) >= 2
     assert not any("django_datetime_trunc" in sql for sql in statements)
+
+
+def test_a_report_is_asked_for_while_another_is_read(tenant: Tenant) -> None:
+    """REL-2175: SQLite replaces no function while a statement runs that has functions."""
+    for _ in range(3):
+        a_call(tenant)
+    rows = AuditEntry.objects.for_workspace(tenant.workspace).filter(duration_ms__isnull=False)
+    read = rows.annotate(bucket=BucketOfDuration("duration_ms")).values_list("bucket", flat=True)
+    running = read.iterator(chunk_size=1)
+    first = next(running)
+    assert set(read) == {first}
+    assert list(running) == [first] * 2
