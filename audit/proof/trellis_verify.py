@@ -409,18 +409,19 @@ class Verifier:
 
     def _note_loss(self, name: str, entry: Record) -> None:
         """Say what a person has declared of a lost key, once for each chain and time."""
-        details = entry["details"]
-        if details["part"] != 1 or not (details["until"] or details["unsealed"]):
+        details = entry.get("details")
+        if not isinstance(details, dict) or details.get("part") != 1:
             return
-        at, by = entry["created_at"], entry.get("actor_label", "")
+        until, without_seal = details.get("until"), details.get("without_seal")
+        if not until and not without_seal:
+            return
+        at, by = entry.get("created_at"), entry.get("actor_label", "")
         text = (
-            f"Chain {name}, up to seq {details['until']}: {by} declared at {at} that the key of these entries is lost. Their "
+            f"Chain {name}, up to seq {until}: {by} declared at {at} that the key of these entries is lost. Their "
             "chain and its signatures still prove what they say. Arguments and results are proven only since then."
         )
-        if details["unsealed"]:
-            text += (
-                f" {len(details['unsealed'])} entries have no seal: nothing proves who wrote these."
-            )
+        if without_seal:
+            text += f" {without_seal} entries have no seal: nothing proves who wrote these."
         self.report.notes.append(text)
 
     def _compare(

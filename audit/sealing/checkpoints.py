@@ -102,11 +102,7 @@ def make_checkpoint(
         file = _file_of(made)
     for aside in explained:
         external_checkpoint.explain(aside)
-    present = external_checkpoint.read()
-    if present is None or (
-        present.number < file.number and not external_checkpoint.is_foreign(present)
-    ):
-        external_checkpoint.write(file.statement, file.signature)
+    _put_outside(file)
     return made
 
 
@@ -119,13 +115,15 @@ def begin_with_new_key(lost: str, *, by: str) -> None:
         lost: the fingerprint of the key that is lost.
 
     Raises:
-        Conflict: it is not lost any more, or another process holds the log's lock.
+        Conflict: it is not lost any more, another process holds the log's lock, or the file outside tells of another log.
         OSError: the file outside could not be written.
     """
     with sealing_lock() as has_lock:
         newest = newest_checkpoint()
         if not has_lock or newest is None or find_missing_key() is None:
             raise Conflict(_("The log is being signed right now. Run this again."))
+        if checkpoint_mismatches.find_mismatch() is not None:
+            raise Conflict(_("The checkpoint file outside tells of another log. Run this again."))
         commit_durably()
         key = signing_keys()[0]
         loss = {"fingerprint": lost, "declared_by": by}
@@ -134,7 +132,16 @@ def begin_with_new_key(lost: str, *, by: str) -> None:
             more["marks_from"] = date
         made = _write(Kind.KEY_LOST, more=more, key=key)
         file = _file_of(made)
-    external_checkpoint.write(file.statement, file.signature)
+    _put_outside(file)
+
+
+def _put_outside(file: _File) -> None:
+    """Unless another process put a newer one there, or one of another installation lies there."""
+    present = external_checkpoint.read()
+    if present is None or (
+        present.number < file.number and not external_checkpoint.is_foreign(present)
+    ):
+        external_checkpoint.write(file.statement, file.signature)
 
 
 def _write(

@@ -7,6 +7,7 @@ under the key of now. So what is changed from then on is found.
 from __future__ import annotations
 
 import hmac
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -41,7 +42,6 @@ def _is_as_kept(kept: str, entry: AuditEntry, body: AuditBody | None, *, is_seal
 @dataclass(frozen=True, slots=True)
 class _Part:
     first: int
-    last: int
     entry_id: UUID
 
 
@@ -55,6 +55,7 @@ class DeclaredLosses:
         self.unsealed: dict[UUID, str] = {}
         """What is kept of entries that waited for their seal when the key was lost."""
         self._parts: list[_Part] = []
+        """They do not overlap: what was declared once is not declared again."""
         self._read: tuple[UUID, dict[str, str]] | None = None
         rows = AuditEntry.objects.across_workspaces().filter(
             action=Action.LOG_KEY_LOST.value, workspace_id=self._workspace_id
@@ -68,18 +69,16 @@ class DeclaredLosses:
                 UUID(name): str(kept) for name, kept in details.get("unsealed", {}).items()
             }
             if places := [int(place) for place in details["contents"]]:
-                self._parts.append(_Part(min(places), max(places), entry.pk))
+                self._parts.append(_Part(min(places), entry.pk))
+        self._parts.sort(key=lambda part: part.first)
 
     def is_body_as_declared(self, seq: int, entry: AuditEntry, body: AuditBody | None) -> bool:
         """Whether arguments and results are those of which a declaration tells; or fit the key of now."""
         if is_body_whole(entry, body):
             return body is None or is_key_whole(body)
-        return any(
-            _is_as_kept(kept, entry, body, is_sealed=True)
-            for part in self._parts
-            if part.first <= seq <= part.last
-            and (kept := self._contents_of(part).get(str(seq))) is not None
-        )
+        at = bisect_right(self._parts, seq, key=lambda part: part.first) - 1
+        kept = self._contents_of(self._parts[at]).get(str(seq)) if at >= 0 else None
+        return kept is not None and _is_as_kept(kept, entry, body, is_sealed=True)
 
     def is_as_declared(self, entry: AuditEntry) -> bool:
         """Whether an entry without a seal is one of those that a declaration names, as it was."""

@@ -1,17 +1,18 @@
 """Declare that keys of the log are lost for good, so that it is signed again and what is known is no alarm.
 
-Whoever can write to the database must not hide anything by it. So nothing of what is signed or sealed stops to count, and
-a person is refused where what is there is not what a lost key leaves.
+Whoever can write to the database must not hide anything by it. So nothing of what is signed or sealed stops to count. A
+key counts as lost only if the key that signed the log last is missing: what signs is made of TRELLIS_AUDIT_KEY, unless
+the settings name it. A person confirms that key by another way than the database.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -30,18 +31,20 @@ from audit.models import (
 from audit.proof.marks import is_marked
 from audit.proof.records import moment
 from audit.proof.signing import signing_keys
-from audit.proof.trellis_verify import fingerprint_of
-from audit.sealing import checkpoints
+from audit.proof.trellis_verify import fingerprint_of, is_signed
+from audit.sealing import checkpoints, sealer
+from audit.sealing.checkpoint_mismatches import find_mismatch
 from audit.sealing.declared_losses import DeclaredLosses, commitment_to
 from audit.sealing.reading import heads, sealed_after
 from audit.sealing.rotation import find_missing_key, newest_checkpoint
 from audit.services import EntryDraft, record
+from audit.storable import mapping_of
 from workspaces.actors import Actor, Source
 
 PART: Final = 250
 """Entries of whose contents one declaration tells: some ten kilobytes, which every stream can send."""
-MOST_UNSEALED: Final = 1_000
 _BATCH: Final = 500
+T = TypeVar("T")
 
 
 class DoubtfulKeyLoss(RuntimeError):
@@ -70,34 +73,42 @@ class KeyLoss:
     """What was found to be lost."""
 
     chains: list[ChainLoss]
-    signing_key: str | None
-    """Fingerprint of the lost key that signed the newest checkpoint; None: that key is in the settings."""
-
-    @property
-    def entries(self) -> int:
-        """How many sealed entries lie in the ranges whose key is lost."""
-        return sum(chain.until for chain in self.chains)
-
-    @property
-    def unsealed(self) -> int:
-        """How many entries waited for their seal when the key was lost, and have none."""
-        return sum(len(chain.unsealed) for chain in self.chains)
+    signing_key: str
+    """Fingerprint of the lost key, which would have to sign what follows the newest checkpoint."""
 
 
-def find_key_loss() -> KeyLoss:
-    """Look through the log for what was written under a key that is not in the settings, and was not declared yet.
+def find_key_loss() -> KeyLoss | None:
+    """Look through the log for what was written under a key that is lost, and was not declared yet.
+
+    Gives None where the key that signs the log is there: then none is lost, whatever else is wrong.
 
     Raises:
         DoubtfulKeyLoss: what is there is not what a lost key leaves; somebody has to look at it.
     """
-    chains = [loss for chain_id in sorted(_chains()) if (loss := _look_through(chain_id))]
     newest = newest_checkpoint()
-    missing = find_missing_key() is not None and newest is not None
-    return KeyLoss(chains, _fingerprint_after(newest) if missing and newest else None)
+    if newest is None or find_missing_key() is None:
+        return None
+    lost = _fingerprint_after(newest)
+    if lost is None or lost in {key.fingerprint for key in signing_keys()}:
+        raise DoubtfulKeyLoss(
+            "The newest checkpoint was altered, so it does not say which key is lost. Run: python3 manage.py verify_audit"
+        )
+    if find_mismatch() is not None:
+        raise DoubtfulKeyLoss(
+            "The checkpoint file outside the database tells of another log. Start Trellis, so that it is kept, and run this"
+            " again."
+        )
+    chains = [loss for chain_id in sorted(_chains()) if (loss := _look_through(chain_id))]
+    if chains and settings.TRELLIS.audit_signing_keys:
+        raise DoubtfulKeyLoss(
+            "The signing key is missing, and entries do not fit TRELLIS_AUDIT_KEY. With TRELLIS_AUDIT_SIGNING_KEYS, nothing"
+            " tells whether that key is lost or entries were altered, so nothing can be declared."
+        )
+    return KeyLoss(chains, lost)
 
 
 def declare_key_loss(loss: KeyLoss, *, by: str, reason: str) -> None:
-    """Enter it into each chain, and have the log signed again if nothing could be.
+    """Enter it into each chain, and have the log signed again.
 
     Raises:
         AuditUnavailable: it could not be entered; nothing was declared.
@@ -105,17 +116,39 @@ def declare_key_loss(loss: KeyLoss, *, by: str, reason: str) -> None:
     """
     with transaction.atomic():
         for chain in loss.chains or [ChainLoss(PLATFORM_CHAIN)]:
-            for number, contents in enumerate(_parts(chain.contents), start=1):
-                _enter(chain, number, contents, loss, by=by, reason=reason)
-    if loss.signing_key is not None:
-        checkpoints.begin_with_new_key(loss.signing_key, by=by)
+            for number, part in enumerate(_parts(chain), start=1):
+                _enter(chain, number, part, loss, by=by, reason=reason)
+    checkpoints.begin_with_new_key(loss.signing_key, by=by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one declaration tells of a chain."""
+
+    contents: dict[str, str] = field(default_factory=dict)
+    unsealed: dict[str, str] = field(default_factory=dict)
+
+
+def _parts(chain: ChainLoss) -> Iterator[_Part]:
+    """Give at least one part; those of what has no seal come first."""
+    unsealed = [(str(pk), kept) for pk, kept in sorted(chain.unsealed.items())]
+    contents = [(str(place), kept) for place, kept in sorted(chain.contents.items())]
+    if not unsealed and not contents:
+        yield _Part()
+    for some in _split(unsealed, PART):
+        yield _Part(unsealed=dict(some))
+    for some in _split(contents, PART):
+        yield _Part(contents=dict(some))
+
+
+def _split(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def _enter(
-    chain: ChainLoss, number: int, contents: dict[str, str], loss: KeyLoss, *, by: str, reason: str
+    chain: ChainLoss, number: int, part: _Part, loss: KeyLoss, *, by: str, reason: str
 ) -> None:
-    """One declaration; the first of a chain names what has no seal."""
-    is_first = number == 1
+    """One declaration."""
     record(
         EntryDraft(
             action=Action.LOG_KEY_LOST,
@@ -127,20 +160,12 @@ def _enter(
                 "reason": reason,
                 "part": number,
                 "signing_key": loss.signing_key,
-                "unsealed": (
-                    {str(pk): kept for pk, kept in chain.unsealed.items()} if is_first else {}
-                ),
-                "contents": contents,
+                "without_seal": len(chain.unsealed),
+                "unsealed": part.unsealed,
+                "contents": part.contents,
             },
         )
     )
-
-
-def _parts(contents: dict[int, str]) -> Iterator[dict[str, str]]:
-    """Give at least one part."""
-    places = sorted(contents)
-    for start in range(0, max(1, len(places)), PART):
-        yield {str(place): contents[place] for place in places[start : start + PART]}
 
 
 def _chains() -> set[UUID]:
@@ -173,7 +198,6 @@ def _look_through(chain_id: UUID) -> ChainLoss | None:
             loss.until, loss.newest = place, entry.created_at
             if entry.body_commitment and (body or entry.arguments_preview or entry.result_preview):
                 loss.contents[place] = commitment_to(entry, body, is_sealed=True)
-    _refuse_if_key_was_here(loss)
     _add_unsealed(loss, declared)
     return loss if loss.until or loss.unsealed else None
 
@@ -194,47 +218,35 @@ def _refuse_if_odd(
         )
 
 
-def _refuse_if_key_was_here(loss: ChainLoss) -> None:
-    """Refuse if the key of now has signed the log before the newest entry that does not fit it was written."""
-    if loss.newest is None or settings.TRELLIS.audit_signing_keys:
-        return
-    ours = signing_keys()[0]
-    first = AuditCheckpoint.objects.filter(key_id=ours.id).order_by("number").first()
-    if first is not None and first.made_at < loss.newest:
-        raise DoubtfulKeyLoss(
-            f"TRELLIS_AUDIT_KEY has signed the log since {first.made_at:%Y-%m-%d %H:%M} UTC, so that key is not lost, although"
-            f" entries of chain {loss.chain_id} up to seq {loss.until} do not fit it. Run: python3 manage.py verify_audit"
-        )
-
-
 def _add_unsealed(loss: ChainLoss, declared: DeclaredLosses) -> None:
     """Entries that bear a mark of another key and were refused their seal."""
-    rows = AuditEntry.objects.across_workspaces().filter(
+    alarms = AuditEntry.objects.across_workspaces().filter(
         action=Action.LOG_INTRUSION.value, workspace_id=loss.workspace_id
     )
-    named: set[UUID] = set()
-    for details in rows.order_by("pk").values_list("details", flat=True):
-        names = details.get("entries") if isinstance(details, dict) else None
-        named |= {UUID(name) for name in names or [] if isinstance(name, str)}
-    named -= declared.unsealed.keys()
-    named -= set(AuditSeal.objects.filter(entry_id__in=named).values_list("entry_id", flat=True))
-    named -= set(PendingSeal.objects.filter(entry_id__in=named).values_list("entry_id", flat=True))
-    entries = AuditEntry.objects.across_workspaces().in_bulk(sorted(named))
-    bodies = AuditBody.objects.across_workspaces().in_bulk(list(entries))
-    for pk, entry in sorted(entries.items()):
-        if entry.workspace_id != loss.workspace_id or not entry.mark:
-            continue
-        loss.unsealed[pk] = commitment_to(entry, bodies.get(pk), is_sealed=False)
-    if len(loss.unsealed) > MOST_UNSEALED:
-        raise DoubtfulKeyLoss(
-            f"{len(loss.unsealed)} entries of chain {loss.chain_id} have no seal. A lost key leaves at most"
-            f" {MOST_UNSEALED}. Run: python3 manage.py verify_audit"
-        )
+    named = {
+        UUID(name)
+        for details in alarms.order_by("pk").values_list("details", flat=True)
+        for name in sealer.named_in(mapping_of(details))
+    }
+    for some in _split(sorted(named - declared.unsealed.keys()), _BATCH):
+        ids = set(some)
+        ids -= set(AuditSeal.objects.filter(entry_id__in=some).values_list("entry_id", flat=True))
+        ids -= set(PendingSeal.objects.filter(entry_id__in=some).values_list("entry_id", flat=True))
+        entries = AuditEntry.objects.across_workspaces().in_bulk(sorted(ids))
+        bodies = AuditBody.objects.across_workspaces().in_bulk(list(entries))
+        for pk, entry in entries.items():
+            if entry.workspace_id == loss.workspace_id and entry.mark:
+                loss.unsealed[pk] = commitment_to(entry, bodies.get(pk), is_sealed=False)
 
 
-def _fingerprint_after(checkpoint: AuditCheckpoint) -> str:
-    """The fingerprint of the key that would have to sign what follows."""
-    statement = json.loads(checkpoint.statement)
-    is_rotation = statement["kind"] == AuditCheckpoint.Kind.ROTATION
-    public = statement["next_key" if is_rotation else "key"]["public"]
-    return fingerprint_of(base64.b64decode(public))
+def _fingerprint_after(checkpoint: AuditCheckpoint) -> str | None:
+    """The fingerprint of the key that would have to sign what follows; None: the statement is not as it was signed."""
+    try:
+        statement = json.loads(checkpoint.statement)
+        is_rotation = statement["kind"] == AuditCheckpoint.Kind.ROTATION
+        if not is_signed(checkpoint.statement, checkpoint.signature, statement["key"]["public"]):
+            return None
+        public = statement["next_key" if is_rotation else "key"]["public"]
+        return fingerprint_of(base64.b64decode(public))
+    except (ValueError, KeyError, TypeError):
+        return None

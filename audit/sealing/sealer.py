@@ -94,7 +94,7 @@ def seal_again() -> int:
     ids = {
         UUID(name)
         for details in alarms.order_by("-pk").values_list("details", flat=True)[:_ALARMS]
-        for name in _named_in(mapping_of(details))
+        for name in named_in(mapping_of(details))
     }
     in_order = sorted(ids)
     count = sum(
@@ -118,7 +118,7 @@ def _put_back(ids: Sequence[UUID]) -> int:
     return len(ours)
 
 
-def _named_in(alarm: Mapping[str, Any]) -> list[str]:
+def named_in(alarm: Mapping[str, Any]) -> list[str]:
     """The ids in an alarm, which somebody may have written past Trellis."""
     names = alarm.get("entries")
     given = names if isinstance(names, list) else []

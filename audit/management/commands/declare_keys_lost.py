@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import getpass
 import platform
+from contextlib import suppress
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from audit.proof.signing import SigningKeyMissing
 from audit.proof.trellis_verify import WHOLE, lines_of
 from audit.sealing import sealer
 from audit.sealing.checkpoints import make_checkpoint
@@ -23,7 +25,7 @@ _NAMED: Final = 20
 
 
 class Command(BaseCommand):
-    """Shows what is lost. With a reason, and the lost key's fingerprint where it signed, declares it."""
+    """Shows what is lost. With a reason and the lost key's fingerprint, declares it."""
 
     help = "Declares keys of the audit log lost: it is signed again, and entries under a lost key are no alarm any more."
     requires_system_checks: list[str] = []  # they load every page
@@ -33,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--fingerprint",
             default="",
-            help="of the lost key that signed, as you noted it elsewhere; at least 16 digits",
+            help="of the lost key, as you noted it elsewhere; at least 16 digits",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,18 +43,23 @@ class Command(BaseCommand):
             raise CommandError("Run first: python3 manage.py migrate", returncode=3)
         sealer.seal_again()
         _seal_all()
+        with suppress(SigningKeyMissing):
+            make_checkpoint()  # compares the file outside with the database, before anything is signed
         try:
             loss = find_key_loss()
         except DoubtfulKeyLoss as error:
             raise CommandError(str(error), returncode=1) from error
-        if not loss.chains and loss.signing_key is None:
-            self.stdout.write("No key of the log is missing that was not declared lost already.")
+        if loss is None:
+            self.stdout.write(
+                "The key that signs the log is in the settings, so there is no loss to declare. Whether entries were altered"
+                " says: python3 manage.py verify_audit"
+            )
             return
         self._show(loss)
         if not options["reason"]:
             self.stdout.write(
-                "Nothing was declared. Put the key back if you can. If it is lost for good, run this with --reason"
-                + (" and --fingerprint." if loss.signing_key else ".")
+                "Nothing was declared. Put the key back if you can. If it is lost for good, run this with --reason and"
+                " --fingerprint."
             )
             return
         _compare(loss, options["fingerprint"])
@@ -75,10 +82,7 @@ class Command(BaseCommand):
         )
 
     def _show(self, loss: KeyLoss) -> None:
-        if loss.signing_key is not None:
-            self.stdout.write(
-                f"The key that signed the log is not in the settings: {loss.signing_key}"
-            )
+        self.stdout.write(f"The key that signed the log is not in the settings: {loss.signing_key}")
         for chain in loss.chains:
             if chain.until and chain.newest:
                 self.stdout.write(
@@ -94,8 +98,6 @@ class Command(BaseCommand):
 def _compare(loss: KeyLoss, given: str) -> None:
     """Refuse unless a person knows the lost key by another way than from this database."""
     digits = given.lower().replace(":", "").strip()
-    if loss.signing_key is None:
-        return
     if len(digits) < _LEAST_DIGITS or not loss.signing_key.startswith(digits):
         raise CommandError(
             "--fingerprint has to be that of the lost key, as you or your auditors noted it elsewhere. If it is another one"

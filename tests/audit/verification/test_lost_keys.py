@@ -6,7 +6,7 @@ import base64
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from unittest.mock import patch
 from uuid import UUID
 
@@ -19,10 +19,10 @@ from pydantic import SecretStr
 
 from audit.actions import Action
 from audit.alerts.conditions import measure
-from audit.models import AlertRule, AuditEntry, AuditSeal
+from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditSeal
 from audit.proof.signing import signing_keys
 from audit.proof.trellis_verify import VerificationReport, verify_export
-from audit.sealing import key_loss, sealer
+from audit.sealing import external_checkpoint, key_loss, sealer
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.declared_losses import DeclaredLosses
 from audit.verification.exporting import proof_pieces
@@ -124,7 +124,7 @@ def test_a_lost_key_is_declared_and_known_from_then_on(tenant: Tenant) -> None:
         sealer.seal_pending()
         make_checkpoint()
         assert check().result == "whole"
-        assert "No key of the log is missing" in declare(old)
+        assert "no loss to declare" in declare(old)
 
 
 def test_without_a_reason_nothing_is_declared(tenant: Tenant) -> None:
@@ -245,26 +245,106 @@ def test_a_declaration_written_past_trellis_counts_for_nothing(tenant: Tenant) -
     assert any("no valid mark" in finding.text for finding in report.findings)
 
 
-def test_altered_marks_are_not_taken_for_a_lost_key(tenant: Tenant) -> None:
-    """SEC-894: somebody could alter them to have an operator declare away what they did."""
-    sealed_log(tenant)
-    bodied(tenant)
+def alter_everything(tenant: Tenant) -> None:
+    """As somebody who can write to the database: no mark and no contents fit any key."""
     sealer.seal_pending()
     make_checkpoint()
-    places = AuditSeal.objects.filter(chain_id=tenant.workspace.pk).order_by("seq")
-    ids = list(places.values_list("entry_id", flat=True))
-    tamper("UPDATE audit_auditentry SET mark = %s WHERE id = %s", "0" * 64, ids[2])
-    with pytest.raises(CommandError, match="A lost key does not leave that"):
-        declare("")
-    for pk in ids:
+    for pk in AuditSeal.objects.filter(chain_id=tenant.workspace.pk).values_list(
+        "entry_id", flat=True
+    ):
         tamper("UPDATE audit_auditentry SET mark = %s WHERE id = %s", "0" * 64, pk)
-    with pytest.raises(CommandError, match="fit TRELLIS_AUDIT_KEY"):
-        declare("")
-    for pk in ids:
         tamper("UPDATE audit_auditentry SET arguments_preview = 'x' WHERE id = %s", pk)
-    with pytest.raises(CommandError, match="has signed the log since"):
-        declare("")
-    assert not AuditEntry.unscoped.filter(action=Action.LOG_KEY_LOST.value).exists()
+
+
+def nothing_is_declared() -> bool:
+    return not AuditEntry.unscoped.filter(action=Action.LOG_KEY_LOST.value).exists()
+
+
+@pytest.mark.parametrize("is_signing_key_named", [False, True])
+def test_altered_entries_are_not_taken_for_a_lost_key(
+    tenant: Tenant, is_signing_key_named: bool
+) -> None:
+    """SEC-894: somebody could alter them to have an operator declare away what they did."""
+    with keys("a") if is_signing_key_named else nullcontext():
+        sealed_log(tenant)
+        bodied(tenant)
+        alter_everything(tenant)
+        assert "no loss to declare" in declare(signing_keys()[0].fingerprint)
+        assert check().result == "altered"
+    assert nothing_is_declared()
+
+
+def test_a_foreign_entry_is_not_declared_away(tenant: Tenant) -> None:
+    """SEC-894: it was refused its seal for its mark, and no key is lost."""
+    sealed_log(tenant)
+    with other_key():
+        write_entries(tenant, 1)
+    sealer.seal_pending()
+    assert "no loss to declare" in declare(signing_keys()[0].fingerprint)
+    assert check().result == "altered"
+    assert nothing_is_declared()
+
+
+def test_where_only_the_signing_key_is_lost_altered_entries_are_not_declared_away(
+    tenant: Tenant,
+) -> None:
+    """SEC-894: the settings name it apart, so TRELLIS_AUDIT_KEY can be there still."""
+    with keys("a"):
+        sealed_log(tenant)
+        bodied(tenant)
+        alter_everything(tenant)
+        old = signing_keys()[0].fingerprint
+    with keys("b"), pytest.raises(CommandError, match="nothing can be declared"):
+        declare(old)
+    assert nothing_is_declared()
+
+
+@pytest.mark.parametrize("is_key_known", [False, True])
+def test_an_altered_checkpoint_names_no_lost_key(tenant: Tenant, is_key_known: bool) -> None:
+    """SEC-891: neither the key of now, nor one that was the log's once and whose fingerprint people know."""
+    with keys("c"):
+        sealed_log(tenant)
+        once = signing_keys()[0]
+    with keys("b"):
+        newest = AuditCheckpoint.objects.order_by("-number").first()
+        assert newest is not None
+        statement = json.loads(newest.statement)
+        named = signing_keys()[0].named if is_key_known else once.named
+        statement["key"] = {**named, "id": "0" * 16}
+        tamper("UPDATE audit_auditcheckpoint SET statement = %s", json.dumps(statement))
+        with pytest.raises(CommandError, match="was altered"):
+            declare(once.fingerprint)
+    assert nothing_is_declared()
+
+
+def test_a_lost_key_hides_no_older_copy_of_the_log(tenant: Tenant) -> None:
+    """SEC-892: the file outside tells of what came after; it is kept, and the loss is in the log."""
+    lost_log(tenant)
+    found = external_checkpoint.read()
+    assert found is not None
+    tamper("DELETE FROM audit_auditcheckpoint WHERE number = %s", found.number)
+    old = signing_keys()[0].fingerprint
+    with other_key():
+        with pytest.raises(CommandError, match=r"incomplete|INCOMPLETE"):
+            declare(old)
+        assert external_checkpoint.kept_aside()
+        assert AuditEntry.unscoped.filter(action=Action.LOG_LOSS.value).exists()
+        assert check().result == "incomplete"
+
+
+def test_odd_alarms_and_declarations_stop_nothing(tenant: Tenant) -> None:
+    """SEC-892: what somebody wrote past Trellis keeps neither the command nor the verification from its end."""
+    old = lost_log(tenant)
+    with other_key():
+        sealer.seal_pending()
+        odd = json.dumps({"entries": ["no id", 5], "reason": "x"})
+        tamper("UPDATE audit_auditentry SET details = %s WHERE action = 'log.intrusion'", odd)
+        with pytest.raises(CommandError, match="for other reasons"):
+            declare(old)
+        tamper("UPDATE audit_auditentry SET details = '{}' WHERE action = 'log.key_lost'")
+        report = check()
+        assert report.result == "altered"
+        assert not any("cannot be read" in finding.text for finding in report.findings)
 
 
 def test_what_was_inserted_while_nothing_was_signed_is_named(tenant: Tenant) -> None:
