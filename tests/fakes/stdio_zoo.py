@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -79,6 +80,18 @@ def call(mode: str, request: dict[str, Any]) -> dict[str, Any] | None:
 
 def main() -> None:
     mode = sys.argv[1] if len(sys.argv) > 1 else "probe"
+    if mode.startswith("counted:"):
+        _, folder, mode = mode.split(":")
+        with open(f"{folder}/starts", "a+") as file:
+            file.seek(0)
+            has_started = bool(file.read())
+            file.write("x")
+        if has_started and mode == "hang_when_started_again":
+            time.sleep(60)
+    if mode == "exit_unread":
+        select.select([sys.stdin], [], [])
+        sys.stderr.write("the key is missing\n")
+        sys.exit(2)
     if mode == "exit_at_once":
         sys.stderr.write("configuration missing: SECRET_THING\n")
         sys.exit(2)
@@ -112,6 +125,14 @@ def main() -> None:
         request = json.loads(line)
         method, number = request.get("method"), request.get("id")
         if number is None:
+            continue
+        if mode == "hang_when_started_again":
+            sys.stderr.write("no such question\n")
+            sys.exit(1)
+        if mode == "exit_at_the_greeting" and method == "initialize":
+            sys.stderr.write("the key is missing\n")
+            sys.exit(2)
+        if mode == "exit_at_the_greeting":
             continue
         if mode == "unquestioned" and method not in ("initialize", "tools/list", "tools/call"):
             sys.exit(1)

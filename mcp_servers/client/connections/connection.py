@@ -24,7 +24,6 @@ from mcp_servers.client.connections.failures import (
     call_failure,
     connect_failure,
     leaf_of,
-    too_slow,
 )
 from mcp_servers.client.connections.flights import CHECKING, CURRENT, CallRef, Flight
 from mcp_servers.client.connections.opening import Opener
@@ -194,7 +193,7 @@ class Connection:
             async with asyncio.timeout(self.spec.connect_seconds + 1.0):
                 return await asyncio.shield(self.opened)
         except TimeoutError as error:
-            raise too_slow(self.spec) from error
+            raise connect_failure(error, spec=self.spec, transport=self.transport) from error
 
     async def request(
         self,

@@ -137,8 +137,11 @@ def connect_failure(
     error: BaseException, *, spec: ConnectionSpec, transport: OpenTransport
 ) -> ConnectionFailed:
     """Why a connection could not be opened, with what whoever manages the server can do about it."""
+    program, first = transport.stdio, transport.ended_first
     if isinstance(leaf_of(error), TimeoutError):
-        return too_slow(spec)
+        if first is None:
+            return _too_slow(spec)
+        error, program = first
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
     if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
         failure.message = _("The server asks for a sign-in or a key, and none is entered for it.")
@@ -150,8 +153,8 @@ def connect_failure(
             failure.advice = _(
                 "If it expects encrypted connections on its port %(port)s, its URL has to begin with https:// or wss://."
             ) % {"port": spec.target.endpoint.port}
-    if failure.details.get("kind") == "ended" and transport.stdio is not None:
-        return _program_ended(failure, transport.stdio)
+    if failure.details.get("kind") == "ended" and program is not None:
+        return _program_ended(failure, program)
     if spec.is_stdio and not failure.advice:
         failure.advice = _("Its arguments may start something else than the MCP server.")
     return failure
@@ -187,7 +190,7 @@ def _advice_to_reach(port: int, why: object) -> str:
     return message % {"port": port}
 
 
-def too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
+def _too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
     """It did not open within the time that it had, and where it gets more."""
     failure = ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
     failure.advice = _(

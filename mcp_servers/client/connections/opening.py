@@ -71,7 +71,10 @@ class Opener:
         raise AssertionError("unreachable")
 
     async def _open_kind(self, kind: str, stack: contextlib.AsyncExitStack) -> ClientSession:
-        """Open this transport, once more if the server ended at our first question, as some old ones do."""
+        """Open this transport, once more if the server ended at our first question, as some old ones do.
+
+        One that ends for another reason is not started twice: it may do something each time.
+        """
         attempt = contextlib.AsyncExitStack()
         try:
             async with attempt:
@@ -79,15 +82,22 @@ class Opener:
                 await stack.enter_async_context(attempt.pop_all())
                 return session
         except Exception as error:
-            if self.protocol is not Protocol.AUTO or not _has_hung_up(error):
+            if self.protocol is not Protocol.AUTO or not self._has_ended_at_question(error):
                 raise
+            self.transport.ended_first = error, self.transport.stdio
         self.trace.event("The server hung up; trying without asking for the newest revision.")
         return await self._open_as(kind, Protocol.LEGACY, stack)
+
+    def _has_ended_at_question(self, error: BaseException) -> bool:
+        program = self.transport.stdio
+        is_read = program is None or program.has_read
+        return _has_hung_up(error) and is_read and not self.tap.has_greeted
 
     async def _open_as(
         self, kind: str, protocol: Protocol, stack: contextlib.AsyncExitStack
     ) -> ClientSession:
         spec, questions = self.spec, self.questions
+        self.tap.has_greeted = False
         read, write = await stack.enter_async_context(
             open_streams(spec.target, kind, self.transport)
         )

@@ -74,6 +74,8 @@ class Tap:
         self._bystander = bystander
         self._asked: dict[str, _Sent] = {}
         self._asked_of_us: dict[str, tuple[str, Flight | None]] = {}
+        self.has_greeted = False
+        """A handshake has gone out over what is open now."""
         self.on_end = on_end
         """Told when the server's side closed and nothing more will come."""
 
@@ -90,6 +92,8 @@ class Tap:
                 _check_permit(message, call)
             if flight is not None and flight.as_task:
                 _declare_tasks(message)
+            if message.method == "initialize":
+                self.has_greeted = True
             if len(self._asked) >= _MOST_ASKED:
                 del self._asked[next(iter(self._asked))]
             self._asked[str(message.id)] = _Sent(message.method, time.monotonic(), flight)

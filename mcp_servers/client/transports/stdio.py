@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import logging
 import os
 import shutil
 import sys
 import tempfile
+import termios
 from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,11 +99,14 @@ class StdioTransport:
         self._on_line = on_line
         self._pace = Pace(LINES_PER_SECOND)
         self._is_ending = asyncio.Event()
+        self._has_written = False
         self.stderr = StderrRing()
         self.pid: int | None = None
         """The keeper's process id while the child runs."""
         self.exit_code: int | None = None
         """How the child ended; 128 and the signal's number, if one ended it."""
+        self.has_read = False
+        """It ended after it had read all that was written to it, as far as the system can tell."""
         self.failure: str | None = None
         """Why reading stopped, if it was not the child's orderly end: "line_too_long" or "not_mcp"."""
         self._context: contextlib.AbstractAsyncContextManager[_Streams] | None = None
@@ -116,7 +121,7 @@ class StdioTransport:
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[_Streams, None]:
-        process, lifeline = await self._start()
+        process, lifeline, stdin = await self._start()
         self.pid = process.pid
         with session_streams() as streams:
             try:
@@ -131,12 +136,14 @@ class StdioTransport:
                     finally:
                         # Shielded: whatever cancels the owner, the child has to be ended and collected.
                         with anyio.CancelScope(shield=True):
+                            self.has_read = self._has_written and not _unread_bytes(stdin)
+                            os.close(stdin)
                             await self._stop(process, lifeline)
                         tasks.cancel_scope.cancel()
             finally:
                 self.pid, self.exit_code = None, process.returncode
 
-    async def _start(self) -> tuple[asyncio.subprocess.Process, int]:
+    async def _start(self) -> tuple[asyncio.subprocess.Process, int, int]:
         spec = self._spec
         spec.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         scratch, goes_with_it = _scratch_of(spec.home)
@@ -162,6 +169,9 @@ class StdioTransport:
                 pass_fds=(read_end,),
                 start_new_session=True,
             )
+            # The loop closes its own once nobody can read any more, before what is unread was counted.
+            assert process.stdin is not None
+            stdin = os.dup(process.stdin.transport.get_extra_info("pipe").fileno())
         except BaseException:
             os.close(write_end)
             if goes_with_it:
@@ -169,7 +179,7 @@ class StdioTransport:
             raise
         finally:
             os.close(read_end)
-        return process, write_end
+        return process, write_end, stdin
 
     async def _read_stdout(
         self,
@@ -230,6 +240,8 @@ class StdioTransport:
             async with from_session:
                 async for item in from_session:
                     process.stdin.write(write_message(item).encode() + b"\n")
+                    if not process.stdin.transport.is_closing():
+                        self._has_written = True
                     await process.stdin.drain()
         except (OSError, anyio.ClosedResourceError):
             # The child reads no more: end the read side too, or every waiting call would hang.
@@ -288,6 +300,8 @@ class OpenTransport:
     """Told of each line that a program writes to its error stream."""
     stderr: StderrRing | None = None
     stdio: StdioTransport | None = None
+    ended_first: tuple[Exception, StdioTransport | None] | None = None
+    """How a first attempt ended, while or after a second one was made."""
 
 
 @contextlib.asynccontextmanager
@@ -296,6 +310,8 @@ async def open_streams(
 ) -> AsyncGenerator[tuple[Any, Any], None]:
     """Open this transport, see `transports.Opener`."""
     transport = StdioTransport(target, on_line=opened.on_error_line)
+    # What an attempt before it said stays.
+    transport.stderr = opened.stderr or transport.stderr
     opened.stdio, opened.stderr = transport, transport.stderr
     async with transport as streams:
         yield streams
@@ -305,6 +321,15 @@ _Streams = tuple[
     "MemoryObjectReceiveStream[SessionMessage | Exception]",
     "MemoryObjectSendStream[SessionMessage]",
 ]
+
+
+def _unread_bytes(pipe: int) -> int:
+    """How much is written to it and not read; 0 if the system does not tell the writer, as macOS."""
+    try:
+        size = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    except OSError:
+        return 0
+    return int.from_bytes(size, sys.byteorder)
 
 
 def _scratch_of(home: Path) -> tuple[str, str]:

@@ -27,14 +27,13 @@ _MOST_HALVES: Final = 10_000
 
 
 def without_halves(text: bytes) -> bytes:
-    """JSON in which each escape is a character, or belongs to one. A text that is full of halves stays as it is."""
+    """JSON in which each escape is a character, or belongs to one. Of many halves, only the first are mended."""
     if b"\\ud" not in text and b"\\uD" not in text:
         return text
     mended: bytearray | None = None
-    for found in islice(_HALF.finditer(text), _MOST_HALVES):
-        if not _is_escaped(text, found.start()):
-            mended = mended or bytearray(text)
-            mended[found.start() : found.end()] = _REPLACEMENT
+    for found in islice(_HALF.finditer(_masked(text)), _MOST_HALVES):
+        mended = mended or bytearray(text)
+        mended[found.start() : found.end()] = _REPLACEMENT
     return bytes(mended) if mended is not None else text
 
 
@@ -47,7 +46,8 @@ class HalfMender:
     def feed(self, piece: bytes) -> bytes:
         """What is certain by now."""
         piece = self._kept + piece
-        end = _begin_of_last_escape(piece)
+        begun = _BEGUN.search(_masked(piece), max(0, len(piece) - _LONGEST_BEGUN))
+        end = begun.start() if begun is not None else len(piece)
         self._kept = piece[end:]
         return without_halves(piece[:end])
 
@@ -56,21 +56,6 @@ class HalfMender:
         return without_halves(self._kept)
 
 
-def _begin_of_last_escape(piece: bytes) -> int:
-    """Where an escape begins that may go on in the next piece; the end, if none does."""
-    start = max(0, len(piece) - _LONGEST_BEGUN)
-    found = _BEGUN.search(piece, start)
-    if found is None:
-        return len(piece)
-    return len(piece) if _is_escaped(piece, found.start()) else found.start()
-
-
-def _is_escaped(text: bytes, at: int) -> bool:
-    """Whether the backslash there is one that another one stands for."""
-    size = 64
-    while True:
-        before = text[max(0, at - size) : at]
-        run = len(before) - len(before.rstrip(b"\\"))
-        if run < size or size >= at:
-            return run % 2 == 1
-        size *= 16
+def _masked(text: bytes) -> bytes:
+    """The same, with two other bytes for each backslash that is escaped: those that are left begin an escape."""
+    return text.replace(rb"\\", b"--")

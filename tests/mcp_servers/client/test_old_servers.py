@@ -31,6 +31,33 @@ async def test_a_program_that_ends_at_the_question_is_asked_in_the_old_way(tmp_p
     assert facts.protocol_revision == "2025-11-25"
 
 
+@pytest.mark.parametrize("mode", ["exit_unread", "exit_at_the_greeting"])
+async def test_a_program_that_ends_for_another_reason_is_started_once(
+    tmp_path: Path, mode: str
+) -> None:
+    """REL-2195: before it read the question, or after the greeting, when a second start would have no time."""
+    spec = spec_for(
+        program(ZOO, tmp_path / "home", f"counted:{tmp_path}:{mode}"), connect_seconds=12
+    )
+    with pytest.raises(ConnectionFailed) as caught:
+        await send(spec, "probe")
+    assert caught.value.details == {"kind": "ended"}
+    assert pool.stderr_of(spec) == "the key is missing\n"
+    assert (tmp_path / "starts").read_text() == "x"
+
+
+async def test_a_second_start_hides_nothing_of_the_first(tmp_path: Path) -> None:
+    """REL-2195: where it does not answer in time, what the first one said is more."""
+    mode = f"counted:{tmp_path}:hang_when_started_again"
+    spec = spec_for(program(ZOO, tmp_path / "home", mode), connect_seconds=8)
+    with pytest.raises(ConnectionFailed) as caught:
+        await send(spec, "probe")
+    assert caught.value.details == {"kind": "ended"}
+    assert "See what the program said" in str(caught.value.advice)
+    assert pool.stderr_of(spec) == "no such question\n"
+    assert (tmp_path / "starts").read_text() == "xx"
+
+
 async def test_a_stream_that_ends_at_the_question_is_opened_again() -> None:
     """REL-2195: the same over SSE. Where somebody chose the newest revision, nothing else is tried."""
     server = SseServer(on_post={"server/discover": hang_up})

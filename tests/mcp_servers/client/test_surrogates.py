@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcp_servers.client.transports.surrogates import HalfMender, without_halves
 from mcp_servers.client.values import Protocol
@@ -23,6 +26,8 @@ TEXTS = [
     (rb'"\ud83d\ude00 \n\u00e9 whole"', rb'"\ud83d\ude00 \n\u00e9 whole"'),
     (rb'"\\ud83d \\\ud83d \"\\\\ud83d"', rb'"\\ud83d \\\ufffd \"\\\\ud83d"'),
     (rb'"\ud83d\\ude00 \ud83\n"', rb'"\ufffd\\ude00 \ud83\n"'),
+    (rb'"\\ud83d\ude00"', rb'"\\ud83d\ufffd"'),
+    (rb'"\\ud83d\ud83d"', rb'"\\ud83d\ufffd"'),
 ]
 
 
@@ -40,6 +45,48 @@ def test_pieces_may_end_anywhere(text: bytes, whole: bytes) -> None:
         pieces = [mender.feed(text[at : at + size]) for at in range(0, len(text), size)]
         assert b"".join([*pieces, mender.end()]) == whole
     assert HalfMender().feed(text + b"\n\n").endswith(b"\n\n")
+
+
+def plainly_mended(text: bytes) -> bytes:
+    """The same, escape by escape."""
+    mended, at = b"", 0
+    while at < len(text):
+        escape = re.compile(rb"\\u[0-9a-fA-F]{4}").match(text, at)
+        if escape is None:
+            size = 2 if text[at : at + 1] == b"\\" and text[at + 1 : at + 2] != b"u" else 1
+            mended += text[at : at + size]
+            at += size
+            continue
+        code = int(escape[0][2:], 16)
+        partner = re.compile(rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}").match(text, at + 6)
+        size = 12 if 0xD800 <= code < 0xDC00 and partner else 6
+        is_half = size == 6 and 0xD800 <= code < 0xE000
+        mended += rb"\ufffd" if is_half else text[at : at + size]
+        at += size
+    return mended
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [rb"\\", b"\\", rb"\ud83d", rb"\uDE00", b"ud83d", b"ude00", rb"\n", b"d8", b"a"]
+        ),
+        max_size=10,
+    ).map(b"".join)
+)
+def test_each_escape_is_read_as_json_reads_it(text: bytes) -> None:
+    """REL-2194: whatever stands before it, and wherever a piece ends."""
+    whole = plainly_mended(text)
+    assert without_halves(text) == whole
+    for at in range(len(text) + 1):
+        mender = HalfMender()
+        assert mender.feed(text[:at]) + mender.feed(text[at:]) + mender.end() == whole
+
+
+def test_what_is_no_half_does_not_count_as_one() -> None:
+    """REL-2194: a long text of whole emojis, or of JSON within JSON, is mended to its end."""
+    before = rb"\ud83d\ude00\\ud83d " * 20_000
+    assert without_halves(before + rb"\ud83d") == before + rb"\ufffd"
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
