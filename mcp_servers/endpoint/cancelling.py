@@ -64,10 +64,13 @@ async def run(
 
 
 async def cancel(caller: EndpointCaller, request_id: RequestId) -> None:
-    """End the call that this caller's client means, if there is one and no other that it could mean."""
+    """End the call that this caller's client means, if there is one and no other that it could mean.
+
+    Nothing is ended while nobody can tell. A call that runs on does less harm than one of another window that ends.
+    """
     key = (caller.actor.token_id, request_id)
     elsewhere = await other_processes.count_elsewhere(_group_of(key))
-    if not elsewhere:
+    if elsewhere == 0:
         _cancel_here(key)
     elif elsewhere == 1 and key not in _running:
         other_processes.tell(_group_of(key))

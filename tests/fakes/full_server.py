@@ -51,7 +51,8 @@ class FullServer:
 
     def __init__(self, name: str = "full", **options: Any) -> None:
         self.calls: list[tuple[str, Any]] = []
-        self.cancelled: list[str] = []
+        self.cancelled: list[float] = []
+        """Of the calls of `silent` that were stopped, how many seconds each would have taken."""
         self.server = MCPServer(
             name, version="1.0", instructions="Be kind.", log_level="CRITICAL", **options
         )
@@ -74,7 +75,7 @@ class FullServer:
             try:
                 await asyncio.sleep(seconds)
             except asyncio.CancelledError:
-                self.cancelled.append("silent")
+                self.cancelled.append(seconds)
                 raise
             return "done"
 

@@ -116,16 +116,18 @@ def silent(tenant: Tenant, full: tuple[FullServer, str]) -> McpTool:
     return tool
 
 
-def call_of_it(client: McpClient, request_id: int = 7) -> tuple[dict[str, str], dict[str, Any]]:
+def call_of_it(
+    client: McpClient, request_id: int = 7, seconds: int = 60
+) -> tuple[dict[str, str], dict[str, Any]]:
     """Headers and body of a call of that tool."""
     return client.message(
-        "tools/call", {"name": "full__silent", "arguments": {"seconds": 60}}, request_id
+        "tools/call", {"name": "full__silent", "arguments": {"seconds": seconds}}, request_id
     )
 
 
-def leaving_client(client: McpClient, request_id: int = 7) -> Leaving:
+def leaving_client(client: McpClient, request_id: int = 7, seconds: int = 60) -> Leaving:
     """A call of that tool."""
-    headers, body = call_of_it(client, request_id)
+    headers, body = call_of_it(client, request_id, seconds)
     return Leaving(client.url, headers, json.dumps(body).encode())
 
 
@@ -198,9 +200,9 @@ def take_back_at(origin: str, client: McpClient, request_id: int = 7) -> None:
     assert answer.status_code == 202, answer.text
 
 
-def call_at(origin: str, client: McpClient) -> None:
+def call_at(origin: str, client: McpClient, request_id: int = 7, seconds: int = 60) -> None:
     """Call that tool by a process of the installation, which may end meanwhile."""
-    headers, body = call_of_it(client)
+    headers, body = call_of_it(client, request_id, seconds)
     with contextlib.suppress(httpx2.TransportError):
         httpx2.post(f"{origin}{client.url}", json=body, headers=headers, timeout=PATIENCE)
 
@@ -213,23 +215,35 @@ def test_a_client_is_heard_at_whatever_process_it_reaches(
     """REL-2191: a proxy sends the notification to any of them. Another token or id stops nothing there, nor does one that a call in each of two processes has."""
     server, _ = full
     client = McpClient(tenant, token_for(tenant), BEFORE)
-    call = leaving_client(client)
-    until(lambda: server.calls)
+    calls = [leaving_client(client), leaving_client(client, 9, seconds=61)]
+    until(lambda: len(server.calls) == 2)
     take_back_at(another_process, McpClient(tenant, token_for(tenant), BEFORE))
     take_back_at(another_process, client, 8)
-    assert not server.cancelled
+    # What is sent the same way is heard later.
+    take_back_at(another_process, client, 9)
+    until(lambda: 61 in server.cancelled)
+    until(lambda: ended(tenant))
+    assert (server.cancelled, ended(tenant)) == ([61], ["cancelled"])
     take_back_at(another_process, client)
-    until(lambda: server.cancelled)
-    until(lambda: ended(tenant) == ["cancelled"])
-    call.leave()
-    here = leaving_client(client)
-    there = threading.Thread(target=call_at, args=(another_process, client))
-    there.start()
-    until(lambda: len(server.calls) == 3)
+    until(lambda: server.cancelled == [61, 60])
+    until(lambda: ended(tenant) == ["cancelled"] * 2)
+    for call in calls:
+        call.leave()
+    calls = [leaving_client(client), leaving_client(client, 10, seconds=62)]
+    for request_id, seconds in ((7, 60), (11, 63)):
+        arguments = (another_process, client, request_id, seconds)
+        threading.Thread(target=call_at, args=arguments).start()
+    until(lambda: len(server.calls) == 6)
     take_back_at(another_process, client)
     client.notify("notifications/cancelled", {"requestId": 7})
-    assert len(server.cancelled) == 1
-    here.leave()
+    take_back_at(another_process, client, 10)
+    client.notify("notifications/cancelled", {"requestId": 11})
+    until(lambda: {62, 63} <= set(server.cancelled))
+    until(lambda: len(ended(tenant)) >= 4)
+    assert server.cancelled.count(60) == 1
+    assert ended(tenant) == ["cancelled"] * 4
+    for call in calls:
+        call.leave()
 
 
 @pytest.mark.parametrize(
