@@ -58,8 +58,8 @@ def test_a_message_is_told_once_and_where_one_arrives(two_workspaces: TwoTenants
     answer = client.post(f"{home}people/{mine.pk}/role/", {"role": "member"})
     assert answer["Location"] == home
     assert boot_of(client.get(f"{home}shell/").content)["messages"] == []
-    told = {"tone": "ok", "text": "Saved. You are a member of this workspace now."}
-    assert boot_of(client.get(home).content)["messages"] == [told]
+    shown = {"tone": "ok", "text": "Saved. You are a member of this workspace now."}
+    assert boot_of(client.get(home).content)["messages"] == [shown]
     assert boot_of(client.get(home).content)["messages"] == []
 
 
