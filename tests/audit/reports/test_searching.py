@@ -110,7 +110,7 @@ def test_every_field_can_be_asked_for(tenant: Tenant) -> None:
     a_call(tenant)
     a_call(tenant, outcome=Outcome.TIMEOUT)
     a_refusal(tenant)
-    client = tenant.client("auditor")
+    client = tenant.sign_in("auditor")
     # One moment for all: each export is itself an entry.
     until = timezone.now().isoformat().replace("+00:00", "Z")
     for query, number in FOUND.items():
