@@ -1,6 +1,6 @@
 """Declare that keys of the log are lost for good, so that it is signed again and what is known is no alarm.
 
-Whoever can write to the database must not hide anything by it. So nothing of what is signed or sealed stops to count. A
+Whoever can write to the database must not hide anything by it. So what is signed or sealed goes on counting. A
 key counts as lost only if the key that signed the log last is missing: what signs is made of TRELLIS_AUDIT_KEY, unless
 the settings name it. A person confirms that key by another way than the database.
 """
@@ -208,7 +208,7 @@ def _refuse_if_odd(
     where = f"Entry {entry.pk} (chain {chain_id}, seq {place})"
     if first_ours:
         raise DoubtfulKeyLoss(
-            f"{where} has no valid mark, although entry {first_ours} before it has one. A lost key does not leave that."
+            f"{where} has no valid mark, although the one at seq {first_ours} has one. A lost key does not leave that."
             " Run: python3 manage.py verify_audit"
         )
     if is_whole:

@@ -7,6 +7,7 @@ import platform
 from contextlib import suppress
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit.proof.signing import SigningKeyMissing
@@ -51,9 +52,14 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         if loss is None:
             self.stdout.write(
-                "The key that signs the log is in the settings, so there is no loss to declare. Whether entries were altered"
-                " says: python3 manage.py verify_audit"
+                "The key that signs the log is in the settings, so there is no loss to declare. To see whether entries were"
+                " altered, run: python3 manage.py verify_audit"
             )
+            if settings.TRELLIS.audit_signing_keys:
+                self.stdout.write(
+                    "With TRELLIS_AUDIT_SIGNING_KEYS, a lost TRELLIS_AUDIT_KEY looks like altered entries. So its loss cannot"
+                    " be declared."
+                )
             return
         self._show(loss)
         if not options["reason"]:
