@@ -1,8 +1,8 @@
 """Declare that keys of the log are lost for good, so that it is signed again and what is known is no alarm.
 
 Whoever can write to the database must not hide anything by it. So what is signed or sealed goes on counting. A
-key counts as lost only if the key that signed the log last is missing: what signs is made of TRELLIS_AUDIT_KEY, unless
-the settings name it. A person confirms that key by another way than the database.
+key counts as lost only if the key that signed the log last is missing. A person confirms that key by another way than
+the database.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ def find_key_loss() -> KeyLoss | None:
     if chains and settings.TRELLIS.audit_signing_keys:
         raise DoubtfulKeyLoss(
             "The signing key is missing, and entries do not fit TRELLIS_AUDIT_KEY. With TRELLIS_AUDIT_SIGNING_KEYS, nothing"
-            " tells whether that key is lost or entries were altered, so nothing can be declared."
+            " tells whether that key is lost or entries were altered, so nothing can be declared. If both keys are lost for"
+            " certain, run this without TRELLIS_AUDIT_SIGNING_KEYS."
         )
     return KeyLoss(chains, lost)
 

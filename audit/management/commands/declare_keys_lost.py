@@ -57,8 +57,7 @@ class Command(BaseCommand):
             )
             if settings.TRELLIS.audit_signing_keys:
                 self.stdout.write(
-                    "With TRELLIS_AUDIT_SIGNING_KEYS, a lost TRELLIS_AUDIT_KEY looks like altered entries. So its loss cannot"
-                    " be declared."
+                    "The loss of TRELLIS_AUDIT_KEY alone cannot be declared: it looks like altered entries."
                 )
             return
         self._show(loss)
