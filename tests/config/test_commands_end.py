@@ -147,6 +147,7 @@ def test_who_stops_reading_stops_ask(run: Run, begin: Begin) -> None:
     assert process.stderr.read() == ""
 
 
+@pytest.mark.sqlite
 def test_a_command_whose_reader_left_ends_quietly(begin: Begin) -> None:
     """REL-2174: `manage.py verify_audit | head` ended with a traceback. The exit code is the usual one."""
     process = begin("verify_audit")

@@ -20,10 +20,12 @@ from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.hooks import hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import ConnectionFailed, NetworkNotAllowed
+from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import websocket
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import INITIALIZED, Handler, RawServer, raw_tool, reply_result
 from tests.fakes.sse_server import SseServer
+from tests.loop_watch import LoopWatch
 from tests.mcp_servers.client.conftest import Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
@@ -32,30 +34,6 @@ from workspaces.errors import InvalidEndpoint
 from workspaces.outbound import WEBSOCKET_SCHEMES, parse_endpoint
 
 DONE = {"content": [{"type": "text", "text": "done"}]}
-
-
-class LoopWatch:
-    """The longest that a loop was held by work, not by a busy machine."""
-
-    def __init__(self) -> None:
-        self.worst_seconds = 0.0
-
-    async def run(self) -> None:
-        while True:
-            before = time.thread_time()
-            await asyncio.sleep(0.001)
-            self.worst_seconds = max(self.worst_seconds, time.thread_time() - before)
-
-    def was_held(self) -> bool:
-        """Whether it was for more than a tenth of a second, on a machine that does not do other things as well."""
-        samples = []
-        for _ in range(5):
-            started = time.thread_time()
-            sum(number * number for number in range(200_000))
-            samples.append(time.thread_time() - started)
-        busy = max(1.0, max(samples) / 0.012)
-        print(f"held for {self.worst_seconds * 1000:.0f} ms, machine busy {busy:.1f}")
-        return self.worst_seconds > 0.1 * busy
 
 
 @pytest.fixture
@@ -194,14 +172,16 @@ async def test_large_results_do_not_hold_up_the_loop(
 
     spec = legacy(serve({"tools/call": large}))
     await runtime.run(pool.list_tools(spec))
-    watch.worst_seconds = 0.0
-    result = await asyncio.gather(
-        send(spec, "echo", limits=within(PATIENCE)), return_exceptions=True
-    )
-    if isinstance(result[0], BaseException):
-        assert isinstance(result[0], CallFailed)
-        assert result[0].kind == "too_large"
-    assert not watch.was_held()
+
+    async def call() -> None:
+        result = await asyncio.gather(
+            send(spec, "echo", limits=within(PATIENCE)), return_exceptions=True
+        )
+        if isinstance(result[0], BaseException):
+            assert isinstance(result[0], CallFailed)
+            assert result[0].kind == "too_large"
+
+    await watch.assert_lets_turn(call)
 
 
 async def test_thousands_of_tools_and_huge_schemas(serve: Any, watch: LoopWatch) -> None:
@@ -212,10 +192,12 @@ async def test_thousands_of_tools_and_huge_schemas(serve: Any, watch: LoopWatch)
         [raw_tool("huge", inputSchema=huge, outputSchema=huge), raw_tool("small")],
     ):
         spec = legacy(serve({}, tools))
-        watch.worst_seconds = 0.0
-        listing = await runtime.run(pool.list_offers(spec))
-        assert len(listing.tools) in (2000, 2)
-        assert not watch.was_held()
+
+        async def look(spec: ConnectionSpec = spec) -> None:
+            listing = await runtime.run(pool.list_offers(spec))
+            assert len(listing.tools) in (2000, 2)
+
+        await watch.assert_lets_turn(look)
         assert await text_of(send(spec, "small", {"a": 1})) == '{"a": 1}'
 
 
@@ -237,10 +219,13 @@ async def test_a_flood_of_notifications(watch: LoopWatch) -> None:
     try:
         spec = spec_for(server.url, transport="sse", protocol=Protocol.LEGACY)
         await runtime.run(pool.list_tools(spec))
-        watch.worst_seconds = 0.0
-        assert await text_of(send(spec, "echo")) == "done"
-        assert not watch.was_held()
-        assert 1 <= len(listed) <= 20
+
+        async def call() -> None:
+            listed.clear()
+            assert await text_of(send(spec, "echo")) == "done"
+            assert 1 <= len(listed) <= 20
+
+        await watch.assert_lets_turn(call)
     finally:
         hooks.tools_changed = hooks_before
         server.stop()
