@@ -20,8 +20,8 @@ from chat.tasks import recover_turns
 from config import celery as _celery  # noqa: F401 - its signals say how far a task reaches
 from config import doctor, health
 from config.doctor import FindingState
-from mcp_servers.models import HealthCheck, ServerState
-from mcp_servers.registry.tasks import check_all_servers
+from mcp_servers.models import HealthCheck
+from mcp_servers.registry.tasks import check_all_servers, check_server
 from tests import plain_role
 from tests.chat.conftest import Chat, chat, closed_connections, counting, model
 from tests.chat.services.shared_chats import (
@@ -243,8 +243,9 @@ def _look_around(chat: Chat, other: Tenant, monkeypatch: pytest.MonkeyPatch) -> 
     exported = auditor.get(reverse("audit:export", kwargs={**slug, "extension": "jsonl"}))
     entries = b"".join(exported.streaming_content).decode()  # type: ignore[attr-defined]
     assert '"tool_call.finished"' in entries
-    ServerState.objects.for_workspace(tenant.workspace).update(next_check_at=None)
     check_all_servers.apply()
+    HealthCheck.objects.for_workspace(tenant.workspace).delete()
+    check_server.apply((str(tenant.workspace.pk), str(chat.row.pk)))
     assert recover_turns.apply().get() == 0
     assert HealthCheck.objects.for_workspace(tenant.workspace).exists()
     rows = Turn.objects.for_workspace(tenant.workspace)
