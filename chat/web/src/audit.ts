@@ -13,8 +13,8 @@ import {
   PointElement,
   Tooltip,
 } from "chart.js";
-import { startLive } from "./audit-live";
-import { startSearchOfPage } from "./audit-search";
+import { startLive } from "./audit/live";
+import { startSearchOfPage } from "./audit/search";
 import { whole } from "./formats";
 import t from "./texts/pages";
 

@@ -1,8 +1,8 @@
 /** Entry of the bud editor: counts and shows instructions, picks tools, and runs the test chat. */
 import "./site";
-import { startChecks } from "./bud-checks/panel";
-import { startKnowledge } from "./bud-knowledge";
-import { type Config, type LoadTools, type ServerRow, startPicker, type ToolRow } from "./bud-tools";
+import { startChecks } from "./buds/checks/panel";
+import { startKnowledge } from "./buds/knowledge";
+import { type Config, type LoadTools, type ServerRow, startPicker, type ToolRow } from "./buds/tools";
 import { renderText } from "./markdown/render";
 import t from "./texts/buds";
 

@@ -2,23 +2,23 @@
 import "./styles/app.css";
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { startApp } from "./app";
+import { conversationPath, homePath, place } from "./app/place";
+import { followConnection } from "./app/sending";
+import { startApp } from "./app/start";
 import { DropArea, refuseFiles } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
-import { chooser } from "./chat/choice";
-import { ChooserDialog } from "./chat/chooser";
-import { comparing } from "./chat/comparing";
-import { followDrafts, HOME, sendDrafts } from "./chat/draft";
-import { followHomeFiles } from "./chat/home-files";
+import { noteChat } from "./browser/last-chat";
+import { chooser } from "./chat/composer/choice";
+import { ChooserDialog } from "./chat/composer/chooser";
+import { comparing } from "./chat/composer/comparing";
+import { followDrafts, HOME, sendDrafts } from "./chat/composer/draft";
+import { followHomeFiles } from "./chat/composer/home-files";
+import { takeFiles } from "./chat/composer/uploads";
 import { sharing } from "./chat/sharing";
-import { takeFiles } from "./chat/uploads";
-import { forgetAtSignOut } from "./forgetting";
 import { Home } from "./home/home";
-import { startWorker } from "./installing";
-import { noteChat } from "./last-chat";
-import { conversationPath, homePath, place } from "./place";
-import { followConnection } from "./sending";
-import { followServerIcons } from "./server-icons";
+import { forgetAtSignOut } from "./pages/forgetting";
+import { startWorker } from "./pages/installing";
+import { followServerIcons } from "./servers/icons";
 import { closeSearch, HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { followFolders } from "./sidebar/folders";
 import { isSidebarHidden } from "./sidebar/hiding";
@@ -42,7 +42,9 @@ for (const sign of ["pointermove", "pointerdown", "keydown"])
   for (const view of [ConversationView, SearchDialog]) addEventListener(sign, view.loadAhead, { once: true });
 
 const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
-const CompareDialog = later(() => import("./chat/compare-dialog").then((module) => module.CompareDialog));
+const CompareDialog = later(() =>
+  import("./chat/composer/compare-dialog").then((module) => module.CompareDialog),
+);
 const ShareDialog = later(() => import("./chat/share-dialog").then((module) => module.ShareDialog));
 
 function App() {

@@ -1,11 +1,11 @@
 /** Entry of the servers pages: listens to the workspace, and redraws a server when the server side says it changed. */
 import "./site";
 import { hearOfWorkspace } from "./net/workspace";
-import { startAuthFields } from "./servers-auth";
-import { startKlavis } from "./servers-klavis";
-import { startTester } from "./servers-tester";
-import { startTrace } from "./servers-trace";
-import { onSignedIn } from "./sign-in";
+import { onSignedIn } from "./pages/sign-in";
+import { startAuthFields } from "./servers/auth";
+import { startKlavis } from "./servers/klavis";
+import { startTester } from "./servers/tester";
+import { startTrace } from "./servers/trace";
 
 interface Htmx {
   ajax(verb: string, path: string, context: { target: string; swap: string }): Promise<void>;

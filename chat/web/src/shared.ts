@@ -1,5 +1,5 @@
 /** Entry of a shared chat. */
 import "./styles/app.css";
-import { showTexts } from "./reading-page";
+import { showTexts } from "./pages/reading-page";
 
 showTexts();

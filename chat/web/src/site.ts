@@ -1,30 +1,31 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
-import { startAddingLines } from "./adding-lines";
-import { startAtAnswer } from "./arriving";
-import { askFirst } from "./asking";
-import { labelTables } from "./card-labels";
-import { startFinding } from "./finding";
-import { forgetAtSignOut, forgetOthers } from "./forgetting";
+import { leadBack } from "./browser/last-chat";
 import { browserTimeZone, type Choice, example } from "./formats";
-import { startWorker } from "./installing";
-import { startKeepingFocus } from "./keeping-focus";
-import { startKeepingTyped } from "./keeping-typed";
-import { leadBack } from "./last-chat";
-import { startLiveCounts } from "./live-counts";
-import "./menus";
-import { startPush } from "./push";
-import { startReadingNotices } from "./reading-notices";
-import { refusalOf } from "./refusals";
+import { startAddingLines } from "./pages/adding-lines";
+import { startAtAnswer } from "./pages/arriving";
+import { askFirst } from "./pages/asking";
+import { labelTables } from "./pages/card-labels";
+import { startFinding } from "./pages/finding";
+import { forgetAtSignOut, forgetOthers } from "./pages/forgetting";
+import { startWorker } from "./pages/installing";
+import { startKeepingFocus } from "./pages/keeping-focus";
+import { startKeepingTyped } from "./pages/keeping-typed";
+import { startLiveCounts } from "./pages/live-counts";
+import "./pages/menus";
+import { applyTheme, chosenTheme, isTheme } from "./browser/theme";
+import { startPush } from "./pages/push";
+import { startReadingNotices } from "./pages/reading-notices";
+import { refusalOf } from "./pages/refusals";
+import { onSignedIn, startSignIn } from "./pages/sign-in";
+import { localTimes, relativeTimes } from "./pages/times";
+import { startTypedAddresses } from "./pages/typed-addresses";
+import { startTypedTimes } from "./pages/typed-times";
+import { startUnfolding } from "./pages/unfolding";
 import { pressed } from "./shortcuts/own";
-import { onSignedIn, startSignIn } from "./sign-in";
 import common from "./texts/common";
 import t from "./texts/pages";
-import { applyTheme, chosenTheme, isTheme } from "./theme";
-import { localTimes, relativeTimes } from "./times";
-import { startTypedAddresses } from "./typed-addresses";
-import { startTypedTimes } from "./typed-times";
-import { startUnfolding } from "./unfolding";
+import { closestTo } from "./ui/closest";
 
 function showTheme(): void {
   const theme = chosenTheme();
@@ -58,8 +59,7 @@ export function notify(text: string, tone: "ok" | "bad" = "bad"): void {
 }
 
 document.addEventListener("click", (event) => {
-  const target = event.target as Element;
-  const copy = target.closest<HTMLElement>("[data-copy]");
+  const copy = closestTo(event, "[data-copy]");
   if (copy) {
     const text = document.querySelector(copy.dataset.copy ?? "")?.textContent ?? "";
     navigator.clipboard.writeText(text).then(
@@ -67,7 +67,7 @@ document.addEventListener("click", (event) => {
       () => notify(common.copyBlocked),
     );
   }
-  const opener = target.closest<HTMLElement>("[data-open]");
+  const opener = closestTo(event, "[data-open]");
   const panel = opener && document.getElementById(opener.dataset.open ?? "");
   if (panel instanceof HTMLDetailsElement) {
     panel.open = true;
@@ -75,7 +75,7 @@ document.addEventListener("click", (event) => {
     panel.querySelector<HTMLElement>("input:not([type=hidden]), select, textarea")?.focus();
     event.preventDefault();
   }
-  const unfold = target.closest<HTMLElement>("[data-unfold]");
+  const unfold = closestTo(event, "[data-unfold]");
   if (unfold) {
     const isOpen = unfold.getAttribute("aria-expanded") !== "true";
     unfold.setAttribute("aria-expanded", String(isOpen));

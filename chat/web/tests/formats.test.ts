@@ -13,8 +13,8 @@ import {
   typed,
   whole,
 } from "../src/formats";
+import { localTimes } from "../src/pages/times";
 import { headingFor } from "../src/sidebar/groups";
-import { localTimes } from "../src/times";
 
 const AT = "2026-11-26T14:05:09.123Z";
 const choose = (choice: Partial<Choice>) => {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { messageOf } from "../app/toasts";
 import t from "../texts/files";
-import { messageOf } from "../toasts";
 import { Icon } from "../ui/icon";
 import type { Artifact, ArtifactVersion } from "../wire";
 import { type DiffLine, diffLines, folded } from "./diff";

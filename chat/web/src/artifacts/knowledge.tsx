@@ -1,9 +1,9 @@
 /** A file that a bud knows, at the place that an answer cites. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { boot } from "../boot";
+import { boot } from "../app/boot";
+import { messageOf } from "../app/toasts";
 import common from "../texts/common";
 import t from "../texts/files";
-import { messageOf } from "../toasts";
 import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
 import type { KnowledgeText } from "../wire";

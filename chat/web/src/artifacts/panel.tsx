@@ -1,10 +1,10 @@
 /** The files of a conversation: their list, and one of them with its versions. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { messageOf, toast } from "../app/toasts";
 import { moment } from "../formats";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/files";
-import { messageOf, toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import type { Artifact, ArtifactVersion } from "../wire";

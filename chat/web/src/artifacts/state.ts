@@ -1,14 +1,14 @@
 /** Which file is open beside the conversation, and what one can do with files. */
 import { computed, effect, signal } from "@preact/signals";
-import { boot } from "../boot";
-import { chooseFiles } from "../chat/uploads";
+import { boot } from "../app/boot";
+import { homePath, place } from "../app/place";
+import { messageOf, toast } from "../app/toasts";
+import { chooseFiles } from "../chat/composer/uploads";
 import { ApiProblem, answered } from "../net/api";
-import { homePath, place } from "../place";
 import { openState } from "../store/open-conversation";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import t from "../texts/files";
-import { messageOf, toast } from "../toasts";
 import { refocus } from "../ui/refocus";
 import type { Artifact, ArtifactVersion, KnowledgeFile, KnowledgeText } from "../wire";
 import { sizeWord } from "./words";

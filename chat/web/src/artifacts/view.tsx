@@ -1,13 +1,13 @@
 /** One version of a file, as its kind is looked at. Nothing of it runs in our page: what could, runs in a closed frame. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { JsonView } from "../chat/json-tree";
+import { messageOf } from "../app/toasts";
+import { isDark } from "../browser/theme";
+import { JsonView } from "../chat/calls/json-tree";
 import { colours } from "../markdown/code";
 import { Markdown } from "../markdown/markdown";
 import common from "../texts/common";
 import t from "../texts/files";
 import { filled } from "../texts/language";
-import { isDark } from "../theme";
-import { messageOf } from "../toasts";
 import { CopyButton } from "../ui/copy";
 import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";

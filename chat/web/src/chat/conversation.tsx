@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
+import { boot } from "../app/boot";
+import { stopTurn } from "../app/commands";
+import { go, homePath } from "../app/place";
+import { sendMessage } from "../app/sending";
 import { FilesButton } from "../artifacts/button";
-import { boot } from "../boot";
-import { stopTurn } from "../commands";
-import { go, homePath } from "../place";
-import { sendMessage } from "../sending";
 import { ConversationMenu } from "../sidebar/row";
 import { buds } from "../store/buds";
 import { list } from "../store/list";
@@ -26,21 +26,21 @@ import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
 import { pageTitle } from "../waiting/state";
 import type { Conversation } from "../wire";
-import { isDemoAnswering } from "./choices";
-import { AnswerLine } from "./chooser";
-import { nameOfAnswer, openComparison } from "./comparing";
-import { Composer } from "./composer";
-import { endInWords, useEnded } from "./ended";
-import { useFollow } from "./follow";
+import { isDemoAnswering } from "./composer/choices";
+import { AnswerLine } from "./composer/chooser";
+import { nameOfAnswer, openComparison } from "./composer/comparing";
+import { Composer } from "./composer/composer";
+import { QueuedMessages } from "./composer/queued";
+import { QuoteButton } from "./composer/quote";
 import { DemoLabel, Header, TemporaryLine } from "./header";
-import { MessageList } from "./messages";
-import { QueuedMessages } from "./queued";
-import { QuoteButton } from "./quote";
-import { useReveal } from "./reveal";
-import { useSeen } from "./seen";
+import { endInWords, useEnded } from "./messages/ended";
+import { useFollow } from "./messages/follow";
+import { MessageList } from "./messages/messages";
+import { useReveal } from "./messages/reveal";
+import { useSeen } from "./messages/seen";
+import { UsageGauge } from "./messages/usage";
 import { sharing } from "./sharing";
 import { keepChat } from "./temporary";
-import { UsageGauge } from "./usage";
 
 function Loading() {
   return (

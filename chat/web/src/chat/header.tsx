@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { boot } from "../boot";
-import { isSidebarOpen } from "../place";
+import { boot } from "../app/boot";
+import { isSidebarOpen } from "../app/place";
 import { isSidebarHidden, showSidebar } from "../sidebar/hiding";
 import home from "../texts/home";
 import shell from "../texts/shell";

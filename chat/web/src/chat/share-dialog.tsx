@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { api, boot } from "../boot";
+import { api, boot } from "../app/boot";
+import { messageAt, messageOf, toast } from "../app/toasts";
 import { moment, typed } from "../formats";
 import { describedBy, FieldNotes } from "../forms/frame";
 import { ApiProblem } from "../net/api";
@@ -7,7 +8,6 @@ import { list } from "../store/list";
 import { openState } from "../store/open-conversation";
 import common from "../texts/common";
 import t from "../texts/sharing";
-import { messageAt, messageOf, toast } from "../toasts";
 import { CopyButton } from "../ui/copy";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";

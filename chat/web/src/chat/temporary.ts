@@ -1,12 +1,12 @@
 /** Temporary chats: in no list, and deleted some hours after their last activity unless they are kept. */
 import { signal } from "@preact/signals";
-import { api, boot } from "../boot";
-import { notedHome } from "../last-chat";
-import { place } from "../place";
+import { api, boot } from "../app/boot";
+import { place } from "../app/place";
+import { messageOf, toast } from "../app/toasts";
+import { notedHome } from "../browser/last-chat";
 import { placeInList } from "../store/list";
 import { openState } from "../store/open-conversation";
 import shell from "../texts/shell";
-import { messageOf, toast } from "../toasts";
 
 /** Whose choices on the start page this tab remembers. */
 export const whose = `${boot.user.id}.${boot.workspace.slug}`;

@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { boot } from "../boot";
+import { boot } from "../app/boot";
+import { place } from "../app/place";
+import { type Beginning, beginnings, keepBeginning, startConversation } from "../app/sending";
 import {
   answeringModel,
   chooseHomeBud,
@@ -8,18 +10,16 @@ import {
   homeChoice,
   homePlace,
   setNextTemporary,
-} from "../chat/choice";
-import { isDemoAnswering } from "../chat/choices";
-import { AnswerLine } from "../chat/chooser";
-import { Composer } from "../chat/composer";
-import { HOME, moveTyped } from "../chat/draft";
+} from "../chat/composer/choice";
+import { isDemoAnswering } from "../chat/composer/choices";
+import { AnswerLine } from "../chat/composer/chooser";
+import { Composer } from "../chat/composer/composer";
+import { HOME, moveTyped } from "../chat/composer/draft";
+import { uploadsOf } from "../chat/composer/uploads";
 import { DemoLabel, Header, TemporaryLine } from "../chat/header";
-import { OutgoingMessage } from "../chat/outgoing";
+import { OutgoingMessage } from "../chat/messages/outgoing";
 import { isNextTemporary } from "../chat/temporary";
-import { uploadsOf } from "../chat/uploads";
 import { hourOf } from "../formats";
-import { place } from "../place";
-import { type Beginning, beginnings, keepBeginning, startConversation } from "../sending";
 import { focusComposer } from "../shortcuts/chat";
 import { folders } from "../sidebar/folders";
 import { buds, budsProblem, loadBuds } from "../store/buds";

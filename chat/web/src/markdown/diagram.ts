@@ -3,8 +3,8 @@
  * comes back as text. The page shows it as a picture: in one, nothing runs and nothing is fetched.
  */
 import code from "@mermaid-js/tiny/dist/mermaid.tiny.js?url";
+import { isDark } from "../browser/theme";
 import t from "../texts/reading";
-import { isDark } from "../theme";
 
 const LONGEST = 20_000;
 const LARGEST = 2_000_000;

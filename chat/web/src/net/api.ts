@@ -1,9 +1,9 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
 
+import type { Theme } from "../browser/theme";
 import type { ShareChoice } from "../chat/sharing";
 import type { OwnKeys } from "../shortcuts/own";
 import common from "../texts/common";
-import type { Theme } from "../theme";
 import type {
   AttachmentContent,
   Bud,

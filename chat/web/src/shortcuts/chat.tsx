@@ -1,8 +1,8 @@
 import { effect, signal } from "@preact/signals";
-import { boot } from "../boot";
-import { chooser, setNextTemporary } from "../chat/choice";
-import { copyLastAnswer, copyLastCode } from "../chat/copying";
-import { go, homePath, place, printPath } from "../place";
+import { boot } from "../app/boot";
+import { go, homePath, place, printPath } from "../app/place";
+import { chooser, setNextTemporary } from "../chat/composer/choice";
+import { copyLastAnswer, copyLastCode } from "../chat/messages/copying";
 import { toggleSidebar } from "../sidebar/hiding";
 import t from "../texts/shortcuts";
 import { Dialog } from "../ui/dialog";

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { api, boot } from "../boot";
+import { api, boot } from "../app/boot";
+import { messageOf, toast } from "../app/toasts";
+import { applyTheme, chosenTheme, type Theme } from "../browser/theme";
 import { openHelp } from "../shortcuts/chat";
 import common from "../texts/common";
 import t from "../texts/shell";
 import shortcuts from "../texts/shortcuts";
 import waiting from "../texts/waiting";
-import { applyTheme, chosenTheme, type Theme } from "../theme";
-import { messageOf, toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { isWaitingOpen } from "../waiting/state";

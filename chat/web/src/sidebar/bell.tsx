@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
-import { boot } from "../boot";
-import { hasNoticesFailed, loadNotices, notices, readNotice, unread } from "../notices";
+import { boot } from "../app/boot";
+import { hasNoticesFailed, loadNotices, notices, readNotice, unread } from "../app/notices";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Icon } from "../ui/icon";

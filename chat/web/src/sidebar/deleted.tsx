@@ -1,10 +1,10 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { api, boot } from "../boot";
-import { restoreConversation } from "../conversations";
+import { api, boot } from "../app/boot";
+import { restoreConversation } from "../app/conversations";
+import { dropActionsAbout, messageOf, toast } from "../app/toasts";
 import { ApiProblem } from "../net/api";
 import common from "../texts/common";
 import t from "../texts/shell";
-import { dropActionsAbout, messageOf, toast } from "../toasts";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { toComposer } from "../ui/refocus";

@@ -1,14 +1,14 @@
 /** Folders: one level, each with a colour. A click lists what is in one. The menu of a chat moves it, and so does dragging it here. */
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import { api, boot } from "../boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../connection";
+import { api, boot } from "../app/boot";
+import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { messageAt, messageOf, toast } from "../app/toasts";
 import type { FolderColour } from "../net/api";
 import { list, loadList, openFolder, setOpenFolder } from "../store/list";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
-import { messageAt, messageOf, toast } from "../toasts";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton } from "../ui/menu";

@@ -1,6 +1,6 @@
 /** Whether the list of chats is there: on a narrow screen it lies over the page, on a wide one it can be hidden. */
 import { effect, signal } from "@preact/signals";
-import { isSidebarOpen } from "../place";
+import { isSidebarOpen } from "../app/place";
 
 const KEY = "trellis.sidebar";
 const NARROW = "(max-width: 52rem)"; // as in styles/sidebar.css

@@ -1,11 +1,11 @@
 /** Chats on their way into a folder: one, also one that is dragged, or several chosen ones. */
 import { computed, effect, signal } from "@preact/signals";
-import { api } from "../boot";
-import { changeConversation } from "../conversations";
+import { api } from "../app/boot";
+import { changeConversation } from "../app/conversations";
+import { messageAlone, toast, UNDO_MS } from "../app/toasts";
 import { list, placeInList } from "../store/list";
 import t from "../texts/folders";
 import shell from "../texts/shell";
-import { messageAlone, toast, UNDO_MS } from "../toasts";
 import type { Conversation } from "../wire";
 
 /** Null: nothing is being chosen. */

@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import { boot } from "../boot";
-import { unsent } from "../chat/draft";
+import { boot } from "../app/boot";
+import { downloadConversation } from "../app/commands";
+import { changeConversation, deleteConversation } from "../app/conversations";
+import { conversationPath, go, place, printPath } from "../app/place";
+import { unsent } from "../chat/composer/draft";
 import { sharing } from "../chat/sharing";
 import { keepChat } from "../chat/temporary";
-import { downloadConversation } from "../commands";
-import { changeConversation, deleteConversation } from "../conversations";
-import { conversationPath, go, place, printPath } from "../place";
 import { openFolder } from "../store/list";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";

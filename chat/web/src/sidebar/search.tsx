@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { api } from "../app/boot";
+import { conversationPath, go, reveal } from "../app/place";
+import { messageAt } from "../app/toasts";
 import { openPanel } from "../artifacts/state";
-import { type Offer, offersFor, termAt } from "../audit-search";
-import { api } from "../boot";
+import { type Offer, offersFor, termAt } from "../audit/search";
 import { moment } from "../formats";
-import { conversationPath, go, reveal } from "../place";
 import { takeEarly } from "../shortcuts/early";
 import { buds } from "../store/buds";
 import common from "../texts/common";
 import t from "../texts/shell";
-import { messageAt } from "../toasts";
 import { Dialog } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { SearchField } from "../ui/search-field";

@@ -1,12 +1,12 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
 import { useEffect, useState } from "preact/hooks";
-import { api, boot } from "../boot";
-import { forget, whileDeleting } from "../conversations";
+import { api, boot } from "../app/boot";
+import { forget, whileDeleting } from "../app/conversations";
+import { dropActionsAbout, messageAlone, toast, UNDO_MS } from "../app/toasts";
 import { list, placeInList, showsArchived } from "../store/list";
 import common from "../texts/common";
 import t from "../texts/folders";
 import shell from "../texts/shell";
-import { dropActionsAbout, messageAlone, toast, UNDO_MS } from "../toasts";
 import { Icon } from "../ui/icon";
 import { askWhere } from "./folders";
 import { selected, stopSelecting } from "./moving";

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { boot } from "../boot";
-import { isSidebarOpen } from "../place";
+import { boot } from "../app/boot";
+import { isSidebarOpen } from "../app/place";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
 import {
   list,

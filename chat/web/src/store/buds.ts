@@ -1,8 +1,8 @@
 /** The buds that one may ask. */
 import { batch, signal } from "@preact/signals";
-import { api } from "../boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../connection";
-import { messageOf } from "../toasts";
+import { api } from "../app/boot";
+import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { messageOf } from "../app/toasts";
 import type { Bud } from "../wire";
 
 export const buds = signal<Bud[] | null>(null);

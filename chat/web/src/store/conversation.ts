@@ -5,7 +5,7 @@
  * piece of text beyond the known end) sets `stale`; whoever drives the reducer then subscribes again, and the
  * snapshot that follows replaces everything.
  */
-import type { Picked } from "../chat/attachments";
+import type { Picked } from "../chat/composer/attachments";
 import {
   type Artifact,
   CALL_IS_ACTIVE,

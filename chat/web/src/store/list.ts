@@ -1,8 +1,8 @@
 /** The list of conversations: one folder's, the archived ones, or all. */
 import { batch, signal } from "@preact/signals";
-import { api } from "../boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../connection";
-import { messageOf, toast } from "../toasts";
+import { api } from "../app/boot";
+import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { messageOf, toast } from "../app/toasts";
 import type { Conversation } from "../wire";
 
 export const list = signal<Conversation[] | null>(null);

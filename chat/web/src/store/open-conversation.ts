@@ -1,12 +1,12 @@
 /** The conversation that is open: its rows as the server tells them, and the parts of it that are shown. */
 import { computed, signal } from "@preact/signals";
-import { api, boot } from "../boot";
-import { hearOfEvents, hearOfOpening, socket } from "../connection";
-import { personal } from "../forgetting";
+import { api, boot } from "../app/boot";
+import { hearOfEvents, hearOfOpening, socket } from "../app/connection";
+import { hearOfPlace, place } from "../app/place";
+import { messageOf } from "../app/toasts";
 import { CommandError } from "../net/socket";
-import { hearOfPlace, place } from "../place";
+import { personal } from "../pages/forgetting";
 import shell from "../texts/shell";
-import { messageOf } from "../toasts";
 import type { ConversationEvent, Message, Older } from "../wire";
 import { type ConversationState, emptyConversation, type LocalEvent, reduce } from "./conversation";
 import { type Group, grouped } from "./groups";

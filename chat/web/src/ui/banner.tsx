@@ -1,5 +1,5 @@
-import { boot } from "../boot";
-import { socket, socketStatus } from "../connection";
+import { boot } from "../app/boot";
+import { socket, socketStatus } from "../app/connection";
 import t from "../texts/shell";
 import { Icon } from "./icon";
 

@@ -1,8 +1,8 @@
 import { type FunctionComponent, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { toast } from "../app/toasts";
 import common from "../texts/common";
 import shell from "../texts/shell";
-import { toast } from "../toasts";
 import { fetchPart, whenBack } from "./parts";
 
 export type Later<Props> = FunctionComponent<Props> & {

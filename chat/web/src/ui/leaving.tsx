@@ -2,8 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { boot } from "../boot";
-import { personal } from "../forgetting";
+import { boot } from "../app/boot";
+import { personal } from "../pages/forgetting";
 import { filled } from "../texts/language";
 import t from "../texts/reading";
 import { CopyButton } from "./copy";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { serverIcons } from "../server-icons";
+import { serverIcons } from "../servers/icons";
 
 export const hasIcon = (id: string): boolean => id in serverIcons.value;
 

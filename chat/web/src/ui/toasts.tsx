@@ -1,6 +1,6 @@
 import { createPortal } from "preact/compat";
+import { dismissToast, toasts } from "../app/toasts";
 import common from "../texts/common";
-import { dismissToast, toasts } from "../toasts";
 import { Icon } from "./icon";
 import { topmost } from "./modal";
 

@@ -1,8 +1,8 @@
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/edited-arguments";
-import { RefusalReason } from "../chat/refusal-reason";
-import { decide } from "../commands";
-import { isShutOut } from "../connection";
+import { decide } from "../app/commands";
+import { isShutOut } from "../app/connection";
+import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/calls/edited-arguments";
+import { RefusalReason } from "../chat/calls/refusal-reason";
 import callTexts from "../texts/calls";
 import t from "../texts/waiting";
 import { Icon } from "../ui/icon";

@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
-import { boot } from "../boot";
-import { ApprovalCard } from "../chat/approval-card";
-import { InputCard } from "../chat/input-card";
-import { UnknownCard } from "../chat/unknown-card";
-import { conversationPath, go, reveal } from "../place";
+import { boot } from "../app/boot";
+import { conversationPath, go, reveal } from "../app/place";
+import { ApprovalCard } from "../chat/calls/approval-card";
+import { InputCard } from "../chat/calls/input-card";
+import { UnknownCard } from "../chat/calls/unknown-card";
 import common from "../texts/common";
 import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";

@@ -1,6 +1,6 @@
 /** Notifications of the browser, for those who asked for them, while the page is in the background. */
 import { signal } from "@preact/signals";
-import { conversationPath, go } from "../place";
+import { conversationPath, go } from "../app/place";
 import common from "../texts/common";
 import type { WaitingPlace } from "../wire";
 

@@ -1,10 +1,10 @@
 import { useId, useState } from "preact/hooks";
-import { decideRequest } from "../commands";
+import { decideRequest } from "../app/commands";
+import { toast } from "../app/toasts";
 import { moment } from "../formats";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/waiting";
-import { toast } from "../toasts";
 import { Icon } from "../ui/icon";
 import { toComposer } from "../ui/refocus";
 import { ago, useNow } from "../ui/time";

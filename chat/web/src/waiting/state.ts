@@ -1,10 +1,10 @@
 /** What waits for the person: in all their conversations, and what members ask them for. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { api } from "../boot";
-import { reveal } from "../place";
+import { api } from "../app/boot";
+import { reveal } from "../app/place";
+import { messageOf } from "../app/toasts";
 import { list } from "../store/list";
 import t from "../texts/waiting";
-import { messageOf } from "../toasts";
 import type { Waiting } from "../wire";
 import { type About, aboutChat, tell } from "./notify";
 import { isUnknown, newOf } from "./steps";

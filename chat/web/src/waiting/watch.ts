@@ -1,7 +1,7 @@
 /** Keeps the list of what waits up to date, and tells of it. */
 import { effect } from "@preact/signals";
-import { boot } from "../boot";
-import { hearOfChanges, socketStatus } from "../connection";
+import { boot } from "../app/boot";
+import { hearOfChanges, socketStatus } from "../app/connection";
 import { hearOfRows } from "../store/list";
 import t from "../texts/waiting";
 import { aboutChat, tell } from "./notify";
