@@ -8,7 +8,7 @@ import time
 from typing import Any
 from uuid import UUID
 
-from chat.hub import hub
+from chat.live.hub import hub
 from chat.models import Conversation
 
 

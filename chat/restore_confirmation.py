@@ -13,9 +13,9 @@ from audit.sealing.checkpoint_mismatches import confirm_restores
 from audit.services import EntryDraft, record
 from chat.engine import runner
 from chat.engine.endings import end_turn
+from chat.live.recording import changing
 from chat.models import QueuedMessage, Turn
 from chat.models.turns import ACTIVE
-from chat.recording import changing
 from chat.services.share_ends import end_public_shares
 from chat.values import TurnStatus
 from mcp_servers.client.connections import runtime

@@ -12,13 +12,13 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from chat.artifacts.rows import artifacts_of
-from chat.events import Snapshot
+from chat.live.streaming_text import TextSoFar, live_text_so_far
 from chat.message_paths import beside_path, path_from, path_to
 from chat.models import Attachment, Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.models.turns import most_urgent
-from chat.streaming_text import TextSoFar, live_text_so_far
 from chat.values import MessageRole, MessageStatus
-from chat.wire import (
+from chat.wire.events import Snapshot
+from chat.wire.payloads import (
     OUTLINE,
     artifact_json,
     attachments_of,

@@ -38,7 +38,7 @@ BOTH_ENGINES: Final = (
     "tests/bench/test_invented_log.py",
     "tests/bench/test_search.py",
     "tests/chat/engine/test_long_history.py",
-    "tests/chat/engine/test_streaming_text.py",
+    "tests/chat/live/test_streaming_text.py",
     "tests/chat/engine/test_price_of_a_turn.py",
     "tests/chat/engine/test_statements.py",
     "tests/workspaces/database/test_prepared.py",

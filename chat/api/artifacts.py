@@ -13,7 +13,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat import wire
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.artifacts import serving
 from chat.artifacts.readings import find_reading, read_version, text_of
@@ -30,6 +29,7 @@ from chat.artifacts.services import (
 )
 from chat.models import Artifact, ArtifactVersion
 from chat.values import ArtifactOrigin
+from chat.wire import payloads
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.api.parsing import StrictJSONParser
 from workspaces.api.uploads import UploadParser
@@ -117,7 +117,9 @@ class ArtifactsOfConversation:
         """List the files, or upload one. A name that is taken gets a number."""
         conversation = self.get_object()
         if request.method == "GET":
-            shown = [wire.artifact_json(row, newest) for row, newest in artifacts_of(conversation)]
+            shown = [
+                payloads.artifact_json(row, newest) for row, newest in artifacts_of(conversation)
+            ]
             return Response(shown)
         values = self.read(NewArtifact)
         saved = create_artifact(
@@ -188,7 +190,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         if request.method == "GET":
             rows = ArtifactVersion.objects.for_workspace(self.workspace).filter(artifact=artifact)
             found = rows.select_related("made_by").order_by("-number")
-            return Response([wire.artifact_version_json(artifact, row) for row in found])
+            return Response([payloads.artifact_version_json(artifact, row) for row in found])
         values = self.read(NewVersion)
         file, text = values.get("file"), values.get("content")
         if (file is None) == (text is None):
@@ -239,4 +241,4 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
 
 
 def _answer(saved: SavedFile, status: int = 200) -> Response:
-    return Response(wire.artifact_json(saved.artifact, saved.version), status=status)
+    return Response(payloads.artifact_json(saved.artifact, saved.version), status=status)

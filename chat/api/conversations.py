@@ -46,7 +46,7 @@ from chat.services.tool_settings import ToolChange, change_tools
 from chat.services.turns import send_or_queue
 from chat.tools.usable_servers import ChatSetting
 from chat.values import BulkChange, WhenBusy
-from chat.wire import attachments_of
+from chat.wire.payloads import attachments_of
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
 from workspaces.errors import InvalidInput

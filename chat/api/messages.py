@@ -27,7 +27,7 @@ from chat.services.summaries import change_summary
 from chat.services.turns import LONGEST_MESSAGE
 from chat.snapshots import read_newer, read_older
 from chat.summaries import LONGEST_SUMMARY
-from chat.wire import attachments_of
+from chat.wire.payloads import attachments_of
 from workspaces.api import RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.scoping import WorkspaceQuerySet
 

@@ -1,4 +1,4 @@
-"""The shapes of `chat.wire`, told to the API's schema; the values come from there."""
+"""The shapes of `chat.wire.payloads`, told to the API's schema; the values come from there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
-from chat import wire
 from chat.engine.attaching import LONGEST_URI
 from chat.engine.reading import compared_with
-from chat.file_kinds import FileKind
+from chat.files.kinds import FileKind
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
 from chat.services.turns import QueuedSend, SentTurn
 from chat.snapshots import SnapshotPart
@@ -26,6 +25,7 @@ from chat.values import (
     TurnStatus,
     Wish,
 )
+from chat.wire import payloads
 from mcp_servers.models import InputRequest, InputStatus
 
 
@@ -120,7 +120,7 @@ class ConversationOutput(serializers.Serializer[Conversation]):
     updated_at = serializers.DateTimeField()
 
     def to_representation(self, instance: Conversation) -> dict[str, Any]:
-        return wire.conversation_json(
+        return payloads.conversation_json(
             instance, turn_status=getattr(instance, "active_turn_status", None)
         )
 
@@ -263,7 +263,7 @@ class MessageOutput(serializers.Serializer[Any]):
 
     def to_representation(self, instance: Message) -> dict[str, Any]:
         attached = self.context.get("attachments", {})
-        return wire.message_json(instance, attachments=attached.get(instance.pk, ()))
+        return payloads.message_json(instance, attachments=attached.get(instance.pk, ()))
 
 
 class TurnErrorOutput(serializers.Serializer[Any]):
@@ -303,7 +303,7 @@ class TurnOutput(serializers.Serializer[Turn]):
     rating_reason = serializers.CharField(allow_blank=True)
 
     def to_representation(self, instance: Turn) -> dict[str, Any]:
-        return wire.turn_json(instance)
+        return payloads.turn_json(instance)
 
 
 class ToolRef(NamedRef):
@@ -397,7 +397,7 @@ class ToolCallOutput(serializers.Serializer[Any]):
     duration_ms = serializers.IntegerField(allow_null=True)
 
     def to_representation(self, instance: ToolCall) -> dict[str, Any]:
-        return wire.tool_call_json(instance)
+        return payloads.tool_call_json(instance)
 
 
 class QueuedAttachment(serializers.Serializer[Any]):
@@ -426,7 +426,7 @@ class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):
     created_at = serializers.DateTimeField()
 
     def to_representation(self, instance: QueuedMessage) -> dict[str, Any]:
-        return wire.queued_json(instance)
+        return payloads.queued_json(instance)
 
 
 class SignInOutput(serializers.Serializer[Any]):
@@ -465,7 +465,7 @@ class InputRequestOutput(serializers.Serializer[Any]):
     answered_at = serializers.DateTimeField(allow_null=True)
 
     def to_representation(self, instance: InputRequest) -> dict[str, Any]:
-        return wire.input_request_json(instance)
+        return payloads.input_request_json(instance)
 
 
 class SentOutput(serializers.Serializer[Mapping[str, Any]]):
@@ -491,12 +491,12 @@ class OlderOutput(serializers.Serializer[Any]):
 def sent_json(sent: SentTurn | QueuedSend) -> dict[str, Any]:
     """What `SentOutput` describes."""
     if isinstance(sent, QueuedSend):
-        queued = wire.queued_json(sent.message)
+        queued = payloads.queued_json(sent.message)
         return {"message": None, "turn": None, "compared": [], "queued": queued}
-    attached = wire.attachments_of(sent.message.workspace_id, [sent.message])
-    message = wire.message_json(sent.message, attachments=attached.get(sent.message.pk, ()))
-    compared = [wire.turn_json(one) for one in compared_with(sent.turn)]
-    turn = wire.turn_json(sent.turn)
+    attached = payloads.attachments_of(sent.message.workspace_id, [sent.message])
+    message = payloads.message_json(sent.message, attachments=attached.get(sent.message.pk, ()))
+    compared = [payloads.turn_json(one) for one in compared_with(sent.turn)]
+    turn = payloads.turn_json(sent.turn)
     return {"message": message, "turn": turn, "compared": compared, "queued": None}
 
 

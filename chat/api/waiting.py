@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from chat.api.shapes import InputRequestOutput, ToolCallOutput
 from chat.models import ToolCall
 from chat.services.pending_decisions import PendingDecision, waiting_for
-from chat.wire import input_request_json, tool_call_json
+from chat.wire.payloads import input_request_json, tool_call_json
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.models import AccessRequest
 from workspaces.people.access_requests import may_decide, path_to_set_up

@@ -28,8 +28,8 @@ from chat.artifacts.rows import artifacts_of, newest_of, version_of
 from chat.artifacts.services import SavedFile, add_version, create_artifact
 from chat.artifacts.sizes import size_in_words
 from chat.documents.extracting import NotReadNow
-from chat.file_kinds import as_text, is_text, kind_of
-from chat.file_names import clean_name
+from chat.files.kinds import as_text, is_text, kind_of
+from chat.files.names import clean_name
 from chat.models import (
     Artifact,
     ArtifactVersion,

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from chat.artifacts.rows import FILES, named_contents
 from chat.artifacts.storage import artifact_storage, drop
+from chat.live.recording import changing
 from chat.models import Artifact, FileReading
-from chat.recording import changing
 from workspaces.jobs.sweeping import sweep as sweep_rows
 
 logger = logging.getLogger(__name__)

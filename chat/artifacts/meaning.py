@@ -28,7 +28,7 @@ from chat.providers.recent_failures import RecentFailures, is_of_provider
 from chat.providers.specs import embedding_spec_of
 from chat.providers.spending import Payer, embedding_bill
 from chat.vectors import most_alike, similarity
-from chat.wire import knowledge_json, moment
+from chat.wire.payloads import knowledge_json, moment
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)

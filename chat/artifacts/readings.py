@@ -22,7 +22,7 @@ from chat.documents.extracting import (
     is_document,
 )
 from chat.documents.pictures import ModelPicture, for_model
-from chat.file_kinds import (
+from chat.files.kinds import (
     FileKind,
     as_text,
     is_broken_document,
@@ -31,7 +31,7 @@ from chat.file_kinds import (
     picture_type,
     text_within,
 )
-from chat.file_names import ending_of
+from chat.files.names import ending_of
 from chat.models import ArtifactVersion, FileReading
 from chat.values import ArtifactOrigin
 from workspaces.database import in_database

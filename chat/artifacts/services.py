@@ -19,8 +19,9 @@ from chat.artifacts import storage
 from chat.artifacts.errors import FileTooLarge
 from chat.artifacts.rows import contents_of, drop_contents, newest_of, version_of
 from chat.artifacts.sizes import size_in_words
-from chat.file_kinds import find_type, is_text
-from chat.file_names import clean_name, numbered
+from chat.files.kinds import find_type, is_text
+from chat.files.names import clean_name, numbered
+from chat.live.recording import Changes, changing
 from chat.models import (
     Artifact,
     ArtifactVersion,
@@ -30,7 +31,6 @@ from chat.models import (
     QueuedMessage,
     ToolCall,
 )
-from chat.recording import Changes, changing
 from chat.values import ArtifactOrigin
 from workspaces.actors import Actor
 from workspaces.errors import Conflict, DomainError, InvalidInput

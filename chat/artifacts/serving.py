@@ -23,8 +23,8 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from chat.artifacts import storage
-from chat.file_kinds import FileKind, as_text, charset_of, is_text, kind_of
-from chat.file_names import download_name
+from chat.files.kinds import FileKind, as_text, charset_of, is_text, kind_of
+from chat.files.names import download_name
 from workspaces.errors import NotFound
 from workspaces.pictures import UnshowablePicture, clean_picture
 

@@ -19,7 +19,7 @@ from chat.artifacts.calls import find_artifact, reference
 from chat.artifacts.rows import version_of
 from chat.artifacts.services import SavedFile, WhenTaken, create_artifact
 from chat.artifacts.sizes import size_in_words
-from chat.file_kinds import as_text, is_text
+from chat.files.kinds import as_text, is_text
 from chat.models import Artifact, Conversation, ToolCall
 from chat.tools.builtin.files import is_sending
 from chat.values import ArtifactOrigin

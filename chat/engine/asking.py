@@ -22,6 +22,7 @@ from chat.engine.proposals import propose
 from chat.engine.silence import Silence
 from chat.engine.step_task import StepTask, read_task, request_of, without_pictures
 from chat.engine.turn_cache import TurnContext
+from chat.live.streaming_text import LiveText, TextSoFar
 from chat.models import Message, Turn
 from chat.providers import finish_reasons, model_requests
 from chat.providers.base import Completion, ReasoningPiece, TextPiece, TokenCount
@@ -41,7 +42,6 @@ from chat.providers.estimates import believed_usage
 from chat.providers.known_models import learn_context, learn_protocol, learn_sight
 from chat.providers.recent_failures import is_of_provider
 from chat.providers.standing_in import find_stand_in, note_failure, reason_of
-from chat.streaming_text import LiveText, TextSoFar
 from chat.tools.toolset import Toolset
 from chat.values import ToolProtocol
 from mcp_servers.gate.caller import Standing

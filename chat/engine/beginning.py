@@ -21,9 +21,9 @@ from chat.engine.reading import LockedConversation, compared_with, find_last_mes
 from chat.engine.requests import as_of_turn
 from chat.engine.turn_cache import TurnCache, TurnContext
 from chat.engine.waking import can_take, start_taken, wake
+from chat.live.recording import Changes
 from chat.models import Bud, Message, ProviderModel, QueuedMessage, Turn
 from chat.models.turns import most_urgent
-from chat.recording import Changes
 from chat.values import NOTICE, MessageRole, MessageStatus, TitleSource, TurnStatus
 from workspaces.actors import Actor
 from workspaces.database import database_now

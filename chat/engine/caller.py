@@ -12,8 +12,8 @@ from django.db import transaction
 
 from chat.engine import calls, steps, turns, waiting
 from chat.engine.leases import Lease, renew
-from chat.events import ToolCallProgress
-from chat.hub import hub
+from chat.live.hub import hub
+from chat.wire.events import ToolCallProgress
 from mcp_servers.client.values import GateOutcome, Progress, ToolCallOutcome
 from mcp_servers.gate.caller import Standing
 from workspaces.database import in_database

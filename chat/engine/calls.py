@@ -20,8 +20,8 @@ from chat.engine.reading import calls_of_step
 from chat.engine.rows import end_call, held_with_call, leave_unknown, move_call
 from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
 from chat.engine.turns import AskModel, Work
+from chat.live.recording import Changes
 from chat.models import Message, ToolCall, Turn
-from chat.recording import Changes
 from chat.values import ToolCallStatus
 from mcp_servers.client.values import ToolCallOutcome
 from workspaces.database import database_now

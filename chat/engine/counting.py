@@ -13,13 +13,13 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from audit.services import Ref
+from chat.live.recording import Changes, changing
 from chat.models import Bud, Conversation, Message, Turn
 from chat.providers.base import TokenCount
 from chat.providers.known_models import Prices
 from chat.providers.spending import Allowance, Bill, CrossedThreshold, Payer
 from chat.providers.spending_notices import charge
 from chat.providers.spending_words import near_in_words
-from chat.recording import Changes, changing
 from workspaces.actors import Actor, Source
 from workspaces.errors import NotFound
 

@@ -17,7 +17,7 @@ from typing import IO
 from django.conf import settings
 from django.db import connection
 
-from chat.hub import PROCESS_ID
+from chat.live.hub import PROCESS_ID
 from chat.models import Turn
 from workspaces.database import database_now
 

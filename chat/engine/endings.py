@@ -33,8 +33,8 @@ from chat.engine.rows import (
 from chat.engine.states import OPEN_CALLS, check_turn_move
 from chat.engine.unseen_answers import note_unseen
 from chat.engine.waking import wake
+from chat.live.recording import Changes
 from chat.models import Attachment, Message, ToolCall, Turn
-from chat.recording import Changes
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_turn_finished
 from mcp_servers.gate import abandon_builtin, abandon_call, is_unsent

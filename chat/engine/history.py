@@ -30,7 +30,7 @@ from chat.engine.result_pictures import pictures_of_calls
 from chat.engine.trust import ContentSource, find_source
 from chat.engine.turn_cache import EarlierCalls, RecentPath, UnreadPath
 from chat.engine.wishes import GO_ON, with_wish
-from chat.file_kinds import FileKind
+from chat.files.kinds import FileKind
 from chat.models import Attachment, FileReading, Message, ToolCall, Turn
 from chat.summaries import Summary, summary_of
 from chat.values import AttachmentStatus, BuiltinTool, MessageRole, MessageStatus, Wish

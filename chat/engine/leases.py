@@ -21,7 +21,7 @@ from django.utils.translation import gettext_noop as _
 
 from chat.engine.dead_processes import show_alive
 from chat.engine.turn_cache import TurnCache
-from chat.hub import PROCESS_ID
+from chat.live.hub import PROCESS_ID
 from chat.models import Turn
 from chat.values import TurnStatus
 from mcp_servers.client.errors import CallTakenOver

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from chat.engine import steps
 from chat.engine.leases import Lease
-from chat.hub import followed_elsewhere
-from chat.streaming_text import LiveText, TextSoFar
+from chat.live.hub import followed_elsewhere
+from chat.live.streaming_text import LiveText, TextSoFar
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)

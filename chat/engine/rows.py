@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 
 from chat.engine.leases import Lease, LeaseLost
 from chat.engine.states import ACTIVE_TURNS, check_call_move, check_turn_move
+from chat.live.recording import Changes, changing_with
 from chat.models import ToolCall, Turn
-from chat.recording import Changes, changing_with
 from chat.values import ToolCallStatus, TurnStatus
 from mcp_servers.models import InputRequest, InputStatus
 from workspaces.database import database_now

@@ -31,10 +31,10 @@ from chat.engine.summarising import ask_for_summary
 from chat.engine.titles import ask_for_title, wants_title
 from chat.engine.turn_cache import TurnContext, UnstoredAnswer
 from chat.engine.turns import CallTools, TurnEnded, Work, work_after
+from chat.live.recording import Changes
 from chat.models import Message, ToolCall, Turn
 from chat.providers.estimates import believed_usage
 from chat.providers.spending import Bill
-from chat.recording import Changes
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.database import database_now
 from workspaces.database.prepared import PreparedUpdate, Update

@@ -16,6 +16,7 @@ from chat.engine.history import history_of, read_past
 from chat.engine.side_requests import ask_aside
 from chat.engine.states import ACTIVE_TURNS
 from chat.enqueue import enqueue
+from chat.live.recording import changing
 from chat.models import Message, Turn
 from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec
@@ -23,7 +24,6 @@ from chat.providers.choosing import provider_of
 from chat.providers.estimates import believed_usage, estimate
 from chat.providers.known_models import known_facts
 from chat.providers.spending import Bill, bill_for
-from chat.recording import changing
 from chat.summaries import LONGEST_SUMMARY, Summary, keep_summary, summary_of
 from chat.values import MessageRole, TurnStatus
 from mcp_servers.client.hidden_text import strip_hidden

@@ -15,13 +15,13 @@ from chat.engine.counting import conversation_payer, count
 from chat.engine.reading import TurnFollowUps
 from chat.engine.side_requests import ask_aside
 from chat.enqueue import enqueue
+from chat.live.recording import changing
 from chat.models import Bud, Conversation, Message, Turn
 from chat.models.turns import ACTIVE, most_urgent
 from chat.providers.base import ProviderSpec, TokenCount
 from chat.providers.choosing import provider_of
 from chat.providers.errors import SpendingLimitReached
 from chat.providers.spending import Bill, bill_for
-from chat.recording import changing
 from chat.values import MessageRole, MessageStatus, TitleSource
 from mcp_servers.client.hidden_text import strip_hidden
 from workspaces.errors import DomainError, NotFound

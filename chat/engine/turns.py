@@ -23,8 +23,8 @@ from chat.engine.reading import (
 from chat.engine.rows import held_turn, let_go, move_turn
 from chat.engine.states import WAITING_CALLS
 from chat.engine.waking import wake
+from chat.live.recording import changing
 from chat.models import Message, ToolCall, Turn
-from chat.recording import changing
 from chat.values import MessageStatus, ToolCallStatus, TurnStatus
 from workspaces.process.failpoints import Failpoint, failpoint
 

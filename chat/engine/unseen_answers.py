@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from chat.live.recording import Changes
 from chat.models import Turn
-from chat.recording import Changes
 from chat.values import TurnStatus
 from workspaces.actors import Source
 

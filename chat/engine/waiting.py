@@ -23,8 +23,8 @@ from chat.engine.rows import (
     move_turn,
     pending_inputs,
 )
+from chat.live.recording import Changes
 from chat.models import ToolCall
-from chat.recording import Changes
 from chat.values import ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_approval_wanted
 from mcp_servers.client.decisions import PolicyDecision

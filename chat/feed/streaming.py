@@ -21,12 +21,12 @@ from channels.layers import get_channel_layer
 from django.utils.translation import gettext as _
 
 from chat.engine import runner
-from chat.events import encode
 from chat.feed.feed_state import FeedState
 from chat.feed.progress import FeedEvent, Position, tell
-from chat.hub import PROCESS_ID, conversation_group, hub
+from chat.live.hub import PROCESS_ID, conversation_group, hub
 from chat.models import Conversation, Turn
 from chat.snapshots import read_turn
+from chat.wire.events import encode
 from workspaces.database import in_database
 from workspaces.delivery.announcements import has_other_processes
 from workspaces.errors import RateLimited

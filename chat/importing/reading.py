@@ -10,7 +10,7 @@ from typing import IO, Any, Final
 
 from django.utils.translation import gettext as _
 
-from chat import archives
+from chat.files import archives
 from chat.importing.chatgpt import read_chatgpt
 from chat.importing.claude import read_claude
 from chat.importing.streaming import (

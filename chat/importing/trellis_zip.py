@@ -14,7 +14,7 @@ from typing import IO, Final
 
 from django.utils.translation import gettext as _
 
-from chat import archives
+from chat.files import archives
 from chat.importing.reading import RawChat, UnreadableImport, raw_chat
 from chat.importing.streaming import ValueTooLong, values_in
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from django.utils.translation import gettext_lazy
 
-from chat.file_kinds import FileKind, kind_of
+from chat.files.kinds import FileKind, kind_of
 from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
 from chat.values import MessageRole, ToolCallStatus
 from workspaces.words.formats import file_size

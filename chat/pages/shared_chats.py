@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from audit.views.parts import workspace_of
 from chat.artifacts import serving
-from chat.file_kinds import FileKind, kind_of
+from chat.files.kinds import FileKind, kind_of
 from chat.models import Bud, SharedChat
 from chat.pages.read_chat import entries_of
 from chat.pages.views import draw_frame

@@ -13,8 +13,8 @@ from chat.artifacts.transfers import arguments_for_gate, arguments_for_log
 from chat.engine.requests import actor_of
 from chat.engine.rows import end_call
 from chat.engine.waiting import put_question, tell_second_persons
+from chat.live.recording import changing
 from chat.models import ToolCall, Turn
-from chat.recording import changing
 from chat.services.turns import queue_again
 from chat.values import Decision, Remember, ToolCallStatus
 from mcp_servers.client.decisions import Effect, PolicyDecision

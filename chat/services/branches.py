@@ -13,9 +13,9 @@ from chat.artifacts.services import copy_artifacts
 from chat.engine.attaching import refs_of, usable_refs
 from chat.engine.beginning import TurnRequester, answer_again, begin_turn
 from chat.engine.states import ACTIVE_TURNS
+from chat.live.recording import changing
 from chat.message_paths import newest_leaf, path_to
 from chat.models import ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
-from chat.recording import changing
 from chat.services.comparing import end_comparison
 from chat.services.models import ModelNamed, find_model
 from chat.services.turns import (

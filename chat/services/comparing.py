@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from chat.engine.beginning import TurnRequester, answer_beside
 from chat.engine.reading import compared_with, find_last_answer
 from chat.engine.states import ACTIVE_TURNS
+from chat.live.recording import Changes, changing
 from chat.message_paths import newest_leaf
 from chat.models import Message, Turn
-from chat.recording import Changes, changing
 from chat.services.models import ModelNamed, find_other
 from chat.services.turns import (
     check_client_id,

@@ -10,9 +10,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
+from chat.live.recording import changing
 from chat.models import Conversation, Turn
 from chat.models.turns import ACTIVE
-from chat.recording import changing
 from chat.services.conversations import active_status, delete_with, erase_with
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now

@@ -17,9 +17,9 @@ from chat.artifacts.services import forget_contents
 from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.engine.titles import ask_for_title
+from chat.live.recording import Changes, changing
 from chat.models import Bud, Conversation, Folder, QueuedMessage, Turn
 from chat.models.turns import ACTIVE, most_urgent
-from chat.recording import Changes, changing
 from chat.services.buds import check_servers
 from chat.services.models import choose_model
 from chat.services.share_ends import drop_share

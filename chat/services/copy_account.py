@@ -13,7 +13,7 @@ from chat.models import Bud, DataCopy, Draft, Folder, Pin, ReminderChoice, Share
 from chat.services.bud_yaml import write_bud
 from chat.services.copy_archive import ArchivePart
 from chat.services.permissions import given_permissions, permissions_of
-from chat.wire import moment
+from chat.wire.payloads import moment
 from mcp_servers.endpoint.sign_in.listing import own_sign_ins
 from mcp_servers.models import McpServer, OAuthGrant
 from workspaces.models import User

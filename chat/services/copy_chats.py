@@ -27,7 +27,7 @@ from chat.services.exports import (
     markdown_head,
     markdown_of,
 )
-from chat.wire import moment
+from chat.wire.payloads import moment
 from workspaces.redaction import redact_text
 
 _BATCH: Final = 300

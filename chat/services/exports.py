@@ -17,7 +17,7 @@ from chat.call_texts import call_in_markdown
 from chat.message_paths import path_to
 from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.values import MessageRole
-from chat.wire import moment, summary_json
+from chat.wire.payloads import moment, summary_json
 from mcp_servers.client.hidden_text import show_hidden
 from workspaces.redaction import redact, redact_text
 from workspaces.words.formats import moment_and_zone, whole

@@ -19,8 +19,8 @@ from chat.artifacts import storage
 from chat.artifacts.services import MOST_ARTIFACTS, MOST_VERSIONS
 from chat.engine.attaching import file_attachment
 from chat.engine.beginning import title_from
-from chat.file_kinds import find_type
-from chat.file_names import clean_name, numbered
+from chat.files.kinds import find_type
+from chat.files.names import clean_name, numbered
 from chat.importing.reading import RawChat
 from chat.importing.values import ImportedChat, ImportedFile, ImportedFolder, LeftOut, with_files
 from chat.models import (

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from chat.engine.waiting import release_answered
+from chat.live.recording import Changes, changing
 from chat.models import Conversation, ToolCall
-from chat.recording import Changes, changing
 from chat.services.turns import queue_again
 from mcp_servers.client.inputs import InputAction
 from mcp_servers.models import InputRequest

@@ -23,8 +23,8 @@ from chat.documents.extracting import (
     is_document,
 )
 from chat.documents.passages import cut
-from chat.file_kinds import as_text, find_type, is_text
-from chat.file_names import clean_name
+from chat.files.kinds import as_text, find_type, is_text
+from chat.files.names import clean_name
 from chat.models import Bud, KnowledgeFile, KnowledgePassage
 from chat.services.buds import require_edit
 from workspaces.actors import Actor

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_noop as _
 from chat.engine import runner
 from chat.engine.endings import end_turn
 from chat.engine.states import ACTIVE_TURNS
+from chat.live.recording import changing
 from chat.models import (
     OPEN_IMPORTS,
     ChatImport,
@@ -26,7 +27,6 @@ from chat.models import (
     Turn,
 )
 from chat.models.turns import ACTIVE
-from chat.recording import changing
 from chat.services.check_plans import stop_plans_of
 from chat.services.check_runs import cancel_runs_of
 from chat.services.data_copies import end_copies_of
@@ -77,7 +77,7 @@ def _end_turns(workspace_id: UUID, user_id: UUID, notice: str) -> None:
     found = list(turns.values_list("pk", "conversation_id"))
     # From here on whoever takes one of them ends it, even if this process dies before it has.
     turns.update(stop_requested_at=Now())
-    # Conversations are locked before a transaction begins, see chat.recording.
+    # Conversations are locked before a transaction begins, see chat.live.recording.
     for turn_id, conversation_id in found:
         transaction.on_commit(
             partial(_end, workspace_id, turn_id, conversation_id, notice), robust=True

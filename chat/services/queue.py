@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from chat.engine.beginning import send_queued
+from chat.live.recording import changing
 from chat.models import QueuedMessage, Turn
-from chat.recording import changing
 from chat.services.turns import active_turn, check_text, interrupt
 from workspaces.actors import Actor
 from workspaces.errors import PermissionDenied

@@ -15,8 +15,8 @@ from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
 from chat.engine.call_outcomes import settle_from_log
 from chat.engine.rows import move_call
+from chat.live.recording import Changes, changing
 from chat.models import ToolCall
-from chat.recording import Changes, changing
 from chat.services.turns import queue_again
 from chat.values import Resolution, ToolCallStatus, TurnStatus
 from mcp_servers.models import McpTool

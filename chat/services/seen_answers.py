@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from chat.live.recording import changing
 from chat.models import Conversation
-from chat.recording import changing
 from chat.services.conversations import active_status
 from workspaces.actors import Actor
 from workspaces.roles import Permission, require

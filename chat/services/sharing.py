@@ -16,8 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from audit.alerts.notices import notify
+from chat.live.recording import Changes, changing
 from chat.models import Conversation, ShareAudience, SharedChat, SharedChatReader, SharedChatText
-from chat.recording import Changes, changing
 from chat.services.conversations import active_status
 from chat.services.share_ends import drop_share
 from chat.services.shared_texts import BuiltText, build_text

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
+from chat.live.recording import changing
 from chat.models import Message
-from chat.recording import changing
 from chat.services.turns import active_turn, check_text
 from chat.summaries import LONGEST_SUMMARY, keep_summary, summary_of
 from workspaces.actors import Actor

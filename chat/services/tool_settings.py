@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
+from chat.live.recording import changing
 from chat.models import Conversation
-from chat.recording import changing
 from chat.services.conversations import active_status, set_overrides
 from chat.values import McpConfigOverrides
 from mcp_servers.models import McpServer, McpTool

@@ -28,10 +28,10 @@ from chat.engine.reading import (
 )
 from chat.engine.states import ACTIVE_TURNS, RETRYABLE_TURNS, WAITING_TURNS
 from chat.engine.waking import wake
+from chat.live.recording import Changes, changing
 from chat.models import Bud, Conversation, Message, QueuedMessage, Turn
 from chat.models.turns import ACTIVE
 from chat.providers.errors import ContextTooLong
-from chat.recording import Changes, changing
 from chat.services.models import ModelNamed, find_compared
 from chat.values import Rating, TurnStatus, WhenBusy
 from mcp_servers.client.canonical import JsonValue, canonical_json

@@ -15,18 +15,7 @@ from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils.translation import gettext as _
 
-from chat import commands
-from chat.events import (
-    Accepted,
-    CloseCode,
-    CommandFailed,
-    Current,
-    Event,
-    Pong,
-    WorkspaceChanged,
-    encode,
-)
-from chat.hub import PROCESS_ID, conversation_group
+from chat.live.hub import PROCESS_ID, conversation_group
 from chat.models import Conversation
 from chat.services.offers import warm_up
 from chat.sockets.following import Following
@@ -36,6 +25,17 @@ from chat.sockets.open import give_place_back, sockets, take_place
 from chat.sockets.rounds import PageCheck, Rounds, rounds
 from chat.sockets.send_queue import SendQueue
 from chat.sockets.socket_access import SocketAccess, why_shut_out
+from chat.wire import commands
+from chat.wire.events import (
+    Accepted,
+    CloseCode,
+    CommandFailed,
+    Current,
+    Event,
+    Pong,
+    WorkspaceChanged,
+    encode,
+)
 from mcp_servers.client.canonical import clean_text
 from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach

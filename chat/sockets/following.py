@@ -7,13 +7,13 @@ import logging
 from collections.abc import Mapping
 from uuid import UUID
 
-from chat.events import encode
-from chat.hub import hub
+from chat.live.hub import hub
+from chat.live.streaming_text import TextSoFar, missed_deltas
 from chat.models import Conversation
 from chat.snapshots import read_snapshot
 from chat.sockets.send_queue import SendQueue
-from chat.streaming_text import TextSoFar, missed_deltas
 from chat.values import MessageStatus
+from chat.wire.events import encode
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chat.events import encode, utf16_length
+from chat.wire.events import encode, utf16_length
 from mcp_servers.client.canonical import check_json
 from mcp_servers.client.errors import InvalidJson
 from workspaces.errors import InvalidInput

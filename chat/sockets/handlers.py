@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from chat import commands
 from chat.engine.attaching import FileRef, Ref, ResourceRef
 from chat.services.approvals import decide
 from chat.services.branches import edit_message, regenerate, show_branch
@@ -25,6 +24,7 @@ from chat.services.turns import (
 )
 from chat.sockets.socket_access import SocketAccess
 from chat.values import Decision, Remember
+from chat.wire import commands
 
 Answer = dict[str, UUID]
 """The ids of what came into being, as `Accepted` names them."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from chat.events import CloseCode
+from chat.wire.events import CloseCode
 
 
 class OpenSocket(Protocol):

@@ -15,9 +15,9 @@ from enum import IntEnum
 from typing import Protocol
 from uuid import UUID
 
-from chat.events import CloseCode
 from chat.models import Conversation
 from chat.sockets.socket_access import SocketAccess, read_sessions, signed_in, why_shut_out
+from chat.wire.events import CloseCode
 from workspaces.database import in_database
 from workspaces.models import Membership, User
 

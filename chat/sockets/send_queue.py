@@ -12,8 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from chat.events import Check, encode
 from chat.sockets.frames import join_deltas
+from chat.wire.events import Check, encode
 
 MOST_WAITING = 512 * 1024
 """Characters that may wait here."""

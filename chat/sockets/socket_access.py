@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from chat.engine.reading import find_active_turn
-from chat.events import CloseCode
 from chat.models import Conversation, Message, QueuedMessage, ToolCall, Turn
+from chat.wire.events import CloseCode
 from mcp_servers.models import InputRequest
 from workspaces.actors import Actor, Source
 from workspaces.database.prepared import PreparedRows

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from chat.events import CloseCode
 from chat.sockets.consumer import (
     COMMAND_BURST,
     COMMANDS_PER_SECOND,
@@ -14,6 +13,7 @@ from chat.sockets.consumer import (
 )
 from chat.sockets.frames import LARGEST_FRAME_BYTES
 from chat.sockets.send_queue import STALLED_SECONDS
+from chat.wire.events import CloseCode
 from config.wire.shapes import Wire
 from config.wire.typescript import type_of
 

@@ -10,9 +10,9 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import spectacular_settings
 from pydantic import TypeAdapter
 
-from chat.commands import COMMANDS
-from chat.events import EVENTS
 from chat.pages.views import Boot
+from chat.wire.commands import COMMANDS
+from chat.wire.events import EVENTS
 
 Schema = dict[str, Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from chat.engine.states import ACTIVE_TURNS, OPEN_CALLS
-from chat.events import EVENTS, RowEvent
 from chat.values import ToolCallStatus, TurnStatus
+from chat.wire.events import EVENTS, RowEvent
 from config.wire.shapes import Wire
 from config.wire.typescript import declare, declare_set, declare_union
 
-_HEAD: Final = """// Written by `manage.py write_wire`; change chat/events.py, chat/commands.py or the API's shapes, not this file.
+_HEAD: Final = """// Written by `manage.py write_wire`; change chat/wire/events.py, chat/wire/commands.py or the API's shapes, not this file.
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };

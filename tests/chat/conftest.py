@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from audit.actions import Action
 from audit.services import EntryDraft, record
 from chat.engine import runner
-from chat.hub import hub
+from chat.live.hub import hub
 from chat.models import Bud, Conversation, ModelProvider, ToolCall, Turn
 from chat.services.buds import create_bud
 from chat.services.conversations import create_conversation

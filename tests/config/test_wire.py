@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from uuid import UUID
 
-from chat import events
-from chat.commands import COMMANDS, _Command
+from chat.wire import events
+from chat.wire.commands import COMMANDS, _Command
 from config.env import ROOT
 from config.wire.typescript import declare, declare_set, declare_union, type_of
 

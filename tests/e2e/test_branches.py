@@ -192,7 +192,7 @@ def test_a_long_conversation_can_be_read_back_to_its_beginning(
 # No model of the demo summarises, so the row gets what the task would have written.
 SUMMARISE = """
 from chat.models import Conversation, Message
-from chat.recording import changing
+from chat.live.recording import changing
 from chat.summaries import Summary, keep_summary
 talk = Conversation.objects.across_workspaces().order_by("-pk").first()
 rows = Message.objects.for_workspace(talk.workspace_id).filter(conversation=talk)

@@ -11,7 +11,7 @@ from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.db import transaction
 
-from chat.commands import COMMANDS
+from chat.wire.commands import COMMANDS
 from config.asgi import application
 from tests.chat.sockets.pages import opened
 from tests.factories import CANARY, MembershipFactory

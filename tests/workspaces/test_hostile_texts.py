@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from chat.artifacts.serving import _themed
-from chat.file_kinds import find_type
+from chat.files.kinds import find_type
 from chat.services.check_judging import fault_of, reason_in
 from mcp_servers.client import hidden_text
 from mcp_servers.client.hidden_text import show_hidden, strip_hidden

@@ -22,7 +22,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from uuid_utils.compat import uuid7
 
 from chat.engine import runner
-from chat.hub import hub
+from chat.live.hub import hub
 from chat.models import Bud, Conversation, ToolCall, Turn
 from chat.services.approvals import decide
 from chat.services.conversations import create_conversation

@@ -1,4 +1,4 @@
-// Written by `manage.py write_wire`; change chat/events.py, chat/commands.py or the API's shapes, not this file.
+// Written by `manage.py write_wire`; change chat/wire/events.py, chat/wire/commands.py or the API's shapes, not this file.
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };

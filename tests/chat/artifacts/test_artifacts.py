@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from chat.artifacts import cleaning_up, rows, services, storage
 from chat.artifacts.errors import ContentMissing, FileTooLarge, StorageUnavailable
 from chat.artifacts.services import WhenTaken
-from chat.file_kinds import BINARY, FileKind, find_type, kind_of
-from chat.file_names import MOST_BYTES, clean_name, download_name, numbered
+from chat.files.kinds import BINARY, FileKind, find_type, kind_of
+from chat.files.names import MOST_BYTES, clean_name, download_name, numbered
 from chat.models import Artifact, ArtifactVersion, Bud, Conversation
 from chat.services.conversations import create_conversation, erase_conversation
 from chat.snapshots import read_snapshot
@@ -214,7 +214,7 @@ def test_each_change_is_an_event_and_the_snapshot_agrees(
                 values[row["id"]] = row
 
     with (
-        patch("chat.recording.hub.publish", hear),
+        patch("chat.live.recording.hub.publish", hear),
         patch("django.db.transaction.on_commit", lambda work: work()),
     ):
         first = make(tenant, conversation).artifact

@@ -20,7 +20,7 @@ from chat.documents import extracting
 from chat.documents.child import MEMORY_BYTES, MOST_CHARACTERS
 from chat.documents.extracting import Extracted, NotReadNow, UnreadableFile, extract
 from chat.documents.pictures import MOST_SIDE, for_model
-from chat.file_kinds import BINARY, as_text, find_type, is_broken_document
+from chat.files.kinds import BINARY, as_text, find_type, is_broken_document
 from tests import documents
 
 

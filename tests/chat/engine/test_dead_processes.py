@@ -27,7 +27,7 @@ import django
 django.setup()
 from chat.engine import dead_processes
 dead_processes.show_alive()
-from chat.hub import PROCESS_ID
+from chat.live.hub import PROCESS_ID
 print(PROCESS_ID, flush=True)
 sys.stdin.read()
 """

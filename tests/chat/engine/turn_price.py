@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid_utils.compat import uuid7
 
-from chat import commands
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.socket_access import SocketAccess
+from chat.wire import commands
 from tests.chat.conftest import ENDED, Chat
 from tests.price import Price
 

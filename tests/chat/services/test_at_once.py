@@ -10,6 +10,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from chat.artifacts import storage
+from chat.live.recording import Changes, changing
 from chat.models import (
     Bud,
     BudVersion,
@@ -21,7 +22,6 @@ from chat.models import (
     SharedChat,
 )
 from chat.providers.base import ProviderSpec
-from chat.recording import Changes, changing
 from chat.services import imports, preparing_knowledge, sharing
 from chat.services.bud_drafts import save_draft
 from chat.services.bud_versions import duplicate_bud

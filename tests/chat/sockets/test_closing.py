@@ -14,12 +14,12 @@ from channels.testing import WebsocketCommunicator
 from daphne.ws_protocol import WebSocketProtocol
 from django.conf import settings
 
-from chat.events import CloseCode
-from chat.hub import hub
+from chat.live.hub import hub
 from chat.sockets import send_queue
 from chat.sockets.rounds import RightsCheck, look
 from chat.sockets.send_queue import MOST_UNHEARD
 from chat.sockets.socket_access import SocketAccess
+from chat.wire.events import CloseCode
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import (

@@ -10,11 +10,11 @@ import pytest
 from channels.db import database_sync_to_async as sync_to_async
 from uuid_utils.compat import uuid7
 
-from chat.commands import parse_command
-from chat.events import CloseCode
 from chat.models import Message, ToolCall
 from chat.services.turns import LONGEST_MESSAGE
 from chat.sockets.consumer import COMMAND_BURST
+from chat.wire.commands import parse_command
+from chat.wire.events import CloseCode
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import (
     Event,

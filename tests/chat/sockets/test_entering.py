@@ -10,8 +10,8 @@ from channels.db import database_sync_to_async as sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 
-from chat.events import CloseCode
 from chat.sockets import open as open_sockets
+from chat.wire.events import CloseCode
 from config.asgi import application
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import (

@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async as sync_to_async
 from channels.layers import InMemoryChannelLayer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from chat.hub import hub
+from chat.live.hub import hub
 from chat.models import Message
 from chat.services.conversations import delete_conversation, restore_conversation
 from tests.chat.conftest import Chat

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import pytest
 
-from chat.events import TextDelta, encode, utf16_length
 from chat.sockets.following import Following
 from chat.sockets.frames import join_deltas
 from chat.sockets.send_queue import (
@@ -18,6 +17,7 @@ from chat.sockets.send_queue import (
     STALLED_SECONDS,
     SendQueue,
 )
+from chat.wire.events import TextDelta, encode, utf16_length
 
 
 class Clock:

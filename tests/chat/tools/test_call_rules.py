@@ -10,8 +10,8 @@ from django.test import Client
 
 from audit.models import AuditEntry
 from audit.reports.providers import rule_in_words
+from chat.live.recording import Changes
 from chat.models import ToolCall, Turn
-from chat.recording import Changes
 from chat.services import approvals
 from chat.services.approvals import decide, decide_as_second_person, expire_approvals
 from chat.services.pending_decisions import waiting_for

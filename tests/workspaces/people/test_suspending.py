@@ -15,10 +15,10 @@ from uuid_utils.compat import uuid7
 from audit.alerts.notices import readers_of
 from audit.models import AuditEntry
 from audit.reviews.schedules import possible_recipients
-from chat.events import CloseCode
 from chat.models import Conversation
 from chat.sockets.rounds import RightsCheck, look
 from chat.sockets.socket_access import SocketAccess, why_shut_out
+from chat.wire.events import CloseCode
 from mcp_servers.gate.resolving import may_still_enter
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role

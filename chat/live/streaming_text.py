@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from chat.events import Delta, ReasoningDelta, TextDelta, utf16_length
-from chat.hub import encode_frame, hub
+from chat.live.hub import encode_frame, hub
+from chat.wire.events import Delta, ReasoningDelta, TextDelta, utf16_length
 from workspaces.delivery.announcements import has_other_processes
 
 WINDOW_SECONDS = 0.025

@@ -10,7 +10,7 @@ from django.conf import settings
 from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
-from chat.hub import conversation_group, followed_elsewhere
+from chat.live.hub import conversation_group, followed_elsewhere
 from tests.patience import PATIENCE
 from workspaces.delivery.channel_layer import ChannelLayer
 

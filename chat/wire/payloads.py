@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from chat.file_kinds import kind_of
+from chat.files.kinds import kind_of
 from chat.models import (
     Artifact,
     ArtifactVersion,

@@ -14,9 +14,9 @@ import zipfile
 from enum import StrEnum
 from typing import Final
 
-from chat.archives import FAULTS, lists_more_than
-from chat.charsets import WIDE_MARKS, decoded
-from chat.file_names import ending_of
+from chat.files.archives import FAULTS, lists_more_than
+from chat.files.charsets import WIDE_MARKS, decoded
+from chat.files.names import ending_of
 from workspaces.pictures import UnshowablePicture, clean_picture
 
 BINARY: Final = "application/octet-stream"

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from chat import streaming_text as live_module
-from chat.hub import hub
-from chat.streaming_text import LiveText, TextSoFar, live_text_so_far, missed_deltas
+from chat.live import streaming_text as live_module
+from chat.live.hub import hub
+from chat.live.streaming_text import LiveText, TextSoFar, live_text_so_far, missed_deltas
 
 PIECES = ["Hm ", "🌱", "grüß", " ", "\n", "word ", "東京"]
 

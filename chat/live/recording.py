@@ -19,17 +19,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chat.events import (
-    ArtifactChanged,
-    ConversationChanged,
-    InputRequestChanged,
-    MessageSaved,
-    QueueChanged,
-    RowEvent,
-    ToolCallChanged,
-    TurnChanged,
-)
-from chat.hub import hub
+from chat.live.hub import hub
 from chat.models import (
     Artifact,
     ArtifactVersion,
@@ -40,7 +30,17 @@ from chat.models import (
     Turn,
 )
 from chat.models.turns import ACTIVE, most_urgent
-from chat.wire import (
+from chat.wire.events import (
+    ArtifactChanged,
+    ConversationChanged,
+    InputRequestChanged,
+    MessageSaved,
+    QueueChanged,
+    RowEvent,
+    ToolCallChanged,
+    TurnChanged,
+)
+from chat.wire.payloads import (
     artifact_json,
     attachments_of,
     conversation_json,

@@ -16,7 +16,7 @@ from uuid import UUID
 from channels.layers import get_channel_layer
 from uuid_utils.compat import uuid7
 
-from chat.events import ConversationEvent, RowEvent, encode
+from chat.wire.events import ConversationEvent, RowEvent, encode
 from workspaces.delivery.announcements import has_other_processes, send_to_group
 
 PROCESS_ID = str(uuid7())
