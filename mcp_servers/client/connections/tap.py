@@ -39,6 +39,8 @@ MAX_CONTENT_PARTS: Final = 1000
 """Of one result, resource or prompt."""
 
 _PARTS: Final = {"tools/call": "content", "resources/read": "contents", "prompts/get": "messages"}
+_KINDS: Final = frozenset({"text", "image", "audio", "resource_link", "resource"})
+"""Of content. Source: MCP specification, "Schema Reference": ContentBlock."""
 _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _HEADER_DEPTH: Final = 20
 _MOST_MARKED: Final = 2000
@@ -178,12 +180,33 @@ class Tap:
         self._cut_parts(message, sent.method)
 
     def _cut_parts(self, message: mcp_types.JSONRPCResponse, method: str) -> None:
-        """Leave out what nobody would look at, before the SDK looks at it piece by piece."""
+        """Leave out what nobody would look at or could read, before the SDK looks at it piece by piece."""
         key = _PARTS.get(method)
         parts = message.result.get(key) if key is not None else None
-        if key is not None and isinstance(parts, list) and len(parts) > MAX_CONTENT_PARTS:
-            message.result = {**message.result, key: parts[:MAX_CONTENT_PARTS]}
+        if key is None or not isinstance(parts, list):
+            return
+        kept = parts[:MAX_CONTENT_PARTS]
+        if len(parts) > MAX_CONTENT_PARTS:
             self._trace.event(f"Of {len(parts)} parts, {MAX_CONTENT_PARTS} were kept.")
+        if method == "tools/call":
+            kept = [_readable(part) for part in kept]
+        elif method == "prompts/get":
+            kept = [_readable_message(part) for part in kept]
+        message.result = {**message.result, key: kept}
+
+
+def _readable(part: Any) -> Any:
+    """The part, or its kind in words where the SDK knows none such and would refuse all parts for it."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(kind, str) or kind in _KINDS:
+        return part
+    return {"type": "text", "text": f'[content of the unknown kind "{kind[:40]}" left out]'}
+
+
+def _readable_message(message: Any) -> Any:
+    if not isinstance(message, dict) or "content" not in message:
+        return message
+    return {**message, "content": _readable(message["content"])}
 
 
 def _add_content(message: mcp_types.JSONRPCResponse) -> None:

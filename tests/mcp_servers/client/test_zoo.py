@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from mcp_servers.client.connections import runtime
+from mcp_servers.client.connections.calls import get_prompt
 from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.hooks import hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import ConnectionFailed, NetworkNotAllowed
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.transports import websocket
 from mcp_servers.client.values import Protocol
@@ -149,6 +151,24 @@ async def test_an_unknown_revision_is_refused_in_words(serve: Any) -> None:
             await runtime.run(
                 pool.list_tools(spec_for(serve({"initialize": strange}).url, protocol=era))
             )
+
+
+async def test_a_prompts_content_of_an_unknown_kind_is_named(serve: Any) -> None:
+    """REL-2113: its other messages are there."""
+
+    async def prompt(request: Any, scope: Any, answer: Any) -> None:
+        contents = ({"type": "hologram"}, {"type": "text", "text": "words"})
+        messages = [{"role": "user", "content": one} for one in contents]
+        await reply_result(answer, request, {"messages": messages})
+
+    spec = legacy(serve({"prompts/get": prompt}))
+    asked = await runtime.run(get_prompt(spec, "greet", {}, limits=within(PATIENCE)))
+    assert isinstance(asked, mcp_types.GetPromptResult)
+    contents = [message.content for message in asked.messages]
+    assert [one.text for one in contents if isinstance(one, mcp_types.TextContent)] == [
+        '[content of the unknown kind "hologram" left out]',
+        "words",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,12 @@ async def test_a_refused_sign_in_in_a_call_shows_on_the_server(
     ("answer", "outcome", "words"),
     [
         (
-            {"content": [{"type": "telepathy", "data": 1}]},
+            {"content": [{"type": "telepathy", "data": 1}, {"type": "text", "text": "and words"}]},
+            Outcome.OK,
+            '[content of the unknown kind "telepathy" left out]\nand words',
+        ),
+        (
+            {"content": [{"type": "image"}]},
             Outcome.TRANSPORT_ERROR,
             "does not follow the protocol",
         ),
