@@ -155,16 +155,19 @@ def test_a_client_of_before_says_so_and_may_lose_its_connection(
     """REL-2115: a lost connection alone ends nothing. Source: MCP specification of 2025-11-25, "Cancellation"."""
     server, _ = full
     client = McpClient(tenant, token_for(tenant), BEFORE)
-    call = leaving_client(client)
-    until(lambda: server.calls)
-    call.leave()
+    calls = [leaving_client(client), leaving_client(client, 9, seconds=61)]
+    until(lambda: len(server.calls) == 2)
+    for call in calls:
+        call.leave()
     other = McpClient(tenant, token_for(tenant), BEFORE)
-    for whose, request_id in ((other, 7), (client, 8)):
+    # What is sent last is heard last.
+    for whose, request_id in ((other, 7), (client, 8), (client, 9)):
         whose.notify("notifications/cancelled", {"requestId": request_id})
-    assert not server.cancelled
+    until(lambda: 61 in server.cancelled)
+    assert server.cancelled == [61]
     client.notify("notifications/cancelled", {"requestId": 7})
-    until(lambda: server.cancelled)
-    until(lambda: ended(tenant) == ["cancelled"])
+    until(lambda: server.cancelled == [61, 60])
+    until(lambda: ended(tenant) == ["cancelled"] * 2)
 
 
 @pytest.fixture
@@ -269,10 +272,12 @@ def test_two_windows_with_one_token_do_not_end_each_others_calls(
     """REL-2115: both number their requests from 1, so nobody knows which of the two is meant."""
     server, _ = full
     client = McpClient(tenant, token_for(tenant), BEFORE)
-    calls = [leaving_client(client) for _ in range(2)]
-    until(lambda: len(server.calls) == 2)
-    client.notify("notifications/cancelled", {"requestId": 7})
-    assert not server.cancelled
+    calls = [*(leaving_client(client) for _ in range(2)), leaving_client(client, 8, seconds=61)]
+    until(lambda: len(server.calls) == 3)
+    for request_id in (7, 8):  # what is sent last is heard last
+        client.notify("notifications/cancelled", {"requestId": request_id})
+    until(lambda: 61 in server.cancelled)
+    assert server.cancelled == [61]
     for call in calls:
         call.leave()
 
