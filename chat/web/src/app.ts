@@ -4,6 +4,7 @@ import { changedResources } from "./chat/picked";
 import { hearOfChanges, nudge, socket } from "./connection";
 import "./conversations";
 import { forgetOthers, hearOfAnother } from "./forgetting";
+import { hearOfArriving } from "./layers";
 import { loadNotices, placeNotices } from "./notices";
 import { arrive } from "./place";
 import { loadBuds } from "./store/buds";
@@ -20,7 +21,7 @@ export const hearing = (kind: string, id: string): void => {
 hearOfChanges(hearing);
 
 export function startApp(): void {
-  addEventListener("popstate", arrive);
+  hearOfArriving(arrive);
   // Who is signed in now, only the server knows.
   if (!boot.is_kept) {
     forgetOthers(boot.user.id);

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../boot";
+import { openLayer } from "../layers";
 import { isSidebarOpen } from "../place";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
 import {
@@ -95,7 +96,13 @@ export function Sidebar() {
       isSidebarOpen.value = false;
     };
     document.addEventListener("keydown", close);
-    return () => document.removeEventListener("keydown", close);
+    const closed = openLayer(() => {
+      isSidebarOpen.value = false;
+    });
+    return () => {
+      closed();
+      document.removeEventListener("keydown", close);
+    };
   }, [isSidebarOpen.value]);
   return (
     <>
