@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from audit.models import AuditEntry
+from chat.engine.calls import refuse_call
+from chat.engine.leases import Lease
+from chat.engine.waiting import go_on_in_place
 from chat.services.withdrawn_tools import release_calls
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import delete_server, set_server_active, set_tool_enabled
@@ -79,3 +82,17 @@ def test_what_a_server_asked_ends_with_it(asked: Chat, how: str) -> None:
     asked.watching.turn("completed")
     assert [row.status for row in asked.asked()] == ["cancelled"]
     assert asked.server.done == []
+
+
+def test_a_call_that_ends_while_its_servers_question_waits_leaves_no_turn_waiting(
+    in_place: Chat,
+) -> None:
+    """REL-2212: as where the connection ends; it is told later that the question is closed."""
+    wait_for_question(in_place)
+    [call] = in_place.calls()
+    turn = in_place.reload(call.turn)
+    lease = Lease(turn.pk, turn.conversation_id, turn.workspace_id, turn.lease_token)
+    refuse_call(lease, call.pk, message="The connection ended.")
+    assert in_place.reload(turn).status == "running"
+    go_on_in_place(lease, call.pk)
+    assert in_place.calls()[0].status == "refused"
