@@ -56,8 +56,8 @@ class TooManyRequests(Throttled):
     """In words that people read in the chat, too."""
 
     default_detail = _lazy("Too many requests in a short time.")
-    extra_detail_singular = _lazy("Try again in {wait} second.")
-    extra_detail_plural = _lazy("Try again in {wait} seconds.")
+    extra_detail_singular = _lazy("Try again in {wait} second.")  # type: ignore[assignment]  # as its own
+    extra_detail_plural = _lazy("Try again in {wait} seconds.")  # type: ignore[assignment]  # as its own
 
 
 class CallerThrottle(SimpleRateThrottle):
