@@ -52,7 +52,7 @@ _MOST_NAMED = 40
 """Fields that an error names."""
 
 
-class TooManyRequests(Throttled):
+class RateExceeded(Throttled):
     """In words that people read in the chat, too."""
 
     default_detail = _lazy("Too many requests in a short time.")
@@ -71,7 +71,7 @@ class CallerThrottle(SimpleRateThrottle):
 
     def throttle_failure(self) -> bool:
         """Say when the caller can go on."""
-        raise TooManyRequests(self.wait())
+        raise RateExceeded(self.wait())
 
     def get_cache_key(self, request: Request, view: Any) -> str | None:
         """Count each token by itself, so that a runaway script does not lock its owner out."""
