@@ -33,6 +33,7 @@ class ChatConfig(AppConfig):
         from chat.models import SharedProvider, SharedProviderList
         from chat.services.membership_end import listen_to_leaving
         from chat.services.shared_providers import listen_to_new_workspaces
+        from chat.services.withdrawn_tools import listen_to_servers
         from mcp_servers.registry.bud_choices import register_buds
         from mcp_servers.registry.elicitation import register_listener
         from mcp_servers.registry.model_choices import register_providers
@@ -57,6 +58,7 @@ class ChatConfig(AppConfig):
         register_listener(_tell_of_input)
         listen_to_leaving()
         listen_to_new_workspaces()
+        listen_to_servers()
         metrics.register()
 
 

@@ -27,6 +27,7 @@ from chat.services import (
     resolutions,
     sharing,
     spending_limits,
+    withdrawn_tools,
 )
 from chat.webhooks import delivery
 from workspaces import restore_detection
@@ -44,8 +45,9 @@ def recover_turns() -> int:
 @shared_task
 @scheduled(30, _("End approvals that nobody gave in time"))
 def expire_approvals() -> int:
-    """End requests for approval, and wait no longer for a word on calls of unknown outcome."""
-    return approvals.expire_approvals() + resolutions.expire_resolutions()
+    """End requests for approval, also of tools that are gone, and wait no longer for a word on calls of unknown outcome."""
+    ended = approvals.expire_approvals() + withdrawn_tools.release_calls()
+    return ended + resolutions.expire_resolutions()
 
 
 @shared_task

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
+
 from chat.engine import calls, sandbox, steps, turns, waiting
 from chat.engine.builtins import call_built_in
 from chat.engine.caller import TurnCaller
@@ -24,6 +26,7 @@ from mcp_servers.client.errors import (
     InputMissing,
     InvalidArguments,
     OutcomeNotRecorded,
+    ToolNotFound,
 )
 from mcp_servers.client.values import ToolCallRequest
 from mcp_servers.gate import call_tool
@@ -33,6 +36,9 @@ from workspaces.errors import DomainError
 CALLS_SIDE_BY_SIDE = 8
 LOOK_SECONDS = 1.0
 """How often a step with a waiting call is looked at for others that may begin."""
+
+_GONE = _("This tool is no longer available: it or its server was removed.")
+"""It was there when it was offered."""
 
 
 async def call_tools(lease: Lease, call_ids: Sequence[UUID]) -> turns.Work | None:
@@ -114,7 +120,8 @@ async def _call_one(
     except InvalidArguments as error:
         await in_database(calls.refuse_call, lease, call_id, message=error.message, is_fault=True)
     except DomainError as error:
-        await in_database(calls.refuse_call, lease, call_id, message=error.message)
+        message = _GONE if isinstance(error, ToolNotFound) else error.message
+        await in_database(calls.refuse_call, lease, call_id, message=message)
     else:
         if not caller.has_ended:
             caller.following = await in_database(

@@ -17,7 +17,7 @@ from chat.engine.call_outcomes import apply_outcome, texts_of
 from chat.engine.endings import record_end
 from chat.engine.leases import Lease
 from chat.engine.reading import calls_of_step
-from chat.engine.rows import end_call, held_with_call, leave_unknown, move_call
+from chat.engine.rows import end_call, go_on, held_with_call, leave_unknown, move_call
 from chat.engine.states import UNSETTLED_CALLS, WAITING_CALLS
 from chat.engine.turns import AskModel, Work
 from chat.live.recording import Changes
@@ -63,6 +63,7 @@ def ending_call(
         changes.tool_call(call)
         turn.work_ms += work_ms
         turn.save(update_fields=["work_ms", "updated_at"])
+        go_on(turn, changes)
         yield _open_next(changes, turn, call, answer)
         failpoint(Failpoint.CALL_BEFORE_COMMIT)
     lease.carried.ended[call_id] = call
@@ -118,6 +119,7 @@ def refuse_call(lease: Lease, call_id: UUID, *, message: str, is_fault: bool = F
         record_end(call, turn, reason=message)
         end_call(call, ToolCallStatus.FAILED if is_fault else ToolCallStatus.REFUSED, message)
         changes.tool_call(call)
+        go_on(turn, changes)
 
 
 def lose_call(lease: Lease, call_id: UUID, *, message: str) -> None:
@@ -128,3 +130,4 @@ def lose_call(lease: Lease, call_id: UUID, *, message: str) -> None:
             record_end(call, turn, outcome=Outcome.OUTCOME_UNKNOWN, reason=message)
         leave_unknown(call, message)
         changes.tool_call(call)
+        go_on(turn, changes)

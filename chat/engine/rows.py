@@ -116,6 +116,16 @@ def move_call(call: ToolCall, status: ToolCallStatus) -> None:
     call.status = status.value
 
 
+def go_on(turn: Turn, changes: Changes) -> None:
+    """Have a turn that is held show that it runs, once none of its open calls waits for a person."""
+    if turn.status != TurnStatus.WAITING_FOR_INPUT:
+        return
+    if not calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).filter(checkpoint=None).exists():
+        move_turn(turn, TurnStatus.RUNNING)
+        turn.save(update_fields=["status", "updated_at"])
+        changes.turn(turn)
+
+
 def let_go(turn: Turn) -> None:
     """Nobody holds the turn any more."""
     turn.lease_owner = ""

@@ -16,6 +16,7 @@ from chat.engine.endings import end_turn
 from chat.engine.leases import Lease
 from chat.engine.rows import (
     calls_of,
+    go_on,
     held_turn,
     held_with_call,
     let_go,
@@ -97,18 +98,14 @@ def wait_in_place(lease: Lease, call_id: UUID) -> None:
 
 
 def go_on_in_place(lease: Lease, call_id: UUID) -> None:
-    """Everything that the server asked during this open call has been answered."""
+    """Nothing that the server asked during this open call is open any more. It may have ended meanwhile, with its connection."""
     with held_with_call(lease, call_id) as (changes, turn, call):
         _tell_inputs(lease.workspace_id, call_id, changes)
-        if call.status != ToolCallStatus.RUNNING:
+        if call.status == ToolCallStatus.WAITING_FOR_INPUT:
             move_call(call, ToolCallStatus.RUNNING)
             call.save(update_fields=["status", "updated_at"])
             changes.tool_call(call)
-        others = calls_of(turn, ToolCallStatus.WAITING_FOR_INPUT).filter(checkpoint=None)
-        if turn.status == TurnStatus.WAITING_FOR_INPUT and not others.exists():
-            move_turn(turn, TurnStatus.RUNNING)
-            turn.save(update_fields=["status", "updated_at"])
-            changes.turn(turn)
+        go_on(turn, changes)
 
 
 def decided_calls(lease: Lease) -> tuple[UUID, ...]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
+from rest_framework.exceptions import Throttled
 from rest_framework.metadata import BaseMetadata
 from rest_framework.response import Response
 from rest_framework.serializers import (
@@ -50,6 +52,14 @@ _MOST_NAMED = 40
 """Fields that an error names."""
 
 
+class RateExceeded(Throttled):
+    """In words that people read in the chat, too."""
+
+    default_detail = _lazy("Too many requests in a short time.")
+    extra_detail_singular = _lazy("Try again in {wait} second.")  # type: ignore[assignment]  # as its own
+    extra_detail_plural = _lazy("Try again in {wait} seconds.")  # type: ignore[assignment]  # as its own
+
+
 class CallerThrottle(SimpleRateThrottle):
     """So many requests for each token, or for each person."""
 
@@ -58,6 +68,10 @@ class CallerThrottle(SimpleRateThrottle):
     def get_rate(self) -> str:
         """The rate of the settings."""
         return str(settings.TRELLIS.api_rate)
+
+    def throttle_failure(self) -> bool:
+        """Say when the caller can go on."""
+        raise RateExceeded(self.wait())
 
     def get_cache_key(self, request: Request, view: Any) -> str | None:
         """Count each token by itself, so that a runaway script does not lock its owner out."""

@@ -24,6 +24,7 @@ from workspaces.pages.forms import SetupForm, TokenForm
 from workspaces.people import first_owner
 from workspaces.people.joining import find_join_link, is_for, join_by_link, joined_by_link
 from workspaces.people.services import (
+    WorkspaceSuspended,
     accept_invitation,
     find_invitation,
     joined_by_invitation,
@@ -93,6 +94,9 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
         return redirect("chat:home", workspace_slug=joined.slug)
     try:
         invitation = find_invitation(token)
+    except WorkspaceSuspended as error:
+        suspended = {"workspace": error.workspace, "is_invitation": True}
+        return render(request, "workspaces/no_entry_now.html", suspended, status=403)
     except NotFound as error:
         refusal = {"invitation": None, "error": error.message}
         return render(request, "workspaces/invitation_accept.html", refusal, status=404)
@@ -135,6 +139,9 @@ def join(request: WorkspaceRequest) -> HttpResponse:
         return redirect("chat:home", workspace_slug=joined.slug)
     try:
         link = find_join_link(token)
+    except WorkspaceSuspended as error:
+        suspended = {"workspace": error.workspace, "is_invitation": False}
+        return render(request, "workspaces/no_entry_now.html", suspended, status=403)
     except NotFound as error:
         refusal = {"link": None, "error": error.message}
         return render(request, "workspaces/join.html", refusal, status=404)

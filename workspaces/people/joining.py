@@ -19,7 +19,7 @@ from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import JoinLink, Membership, User, Workspace
 from workspaces.people.memberships import is_member
 from workspaces.people.public_mail import is_public_mail, mail_domain
-from workspaces.people.services import require_not_above
+from workspaces.people.services import WorkspaceSuspended, require_not_above
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
 from workspaces.words.formats import whole
@@ -116,12 +116,15 @@ def find_join_link(token: str) -> JoinLink:
 
     Raises:
         NotFound: unknown, used up, revoked, expired, or its maker may not invite any more; which is not said.
+        WorkspaceSuspended: it is good, and nobody can enter its workspace now.
     """
     rows = JoinLink.objects.across_workspaces().select_related("workspace", "made_by")
-    link = rows.filter(token_hash=_hash(token), workspace__is_active=True).first()
+    link = rows.filter(token_hash=_hash(token)).first()
     if link is not None and link.is_open:
         with in_workspace(link.workspace_id):
             if _is_backed(link):
+                if not link.workspace.is_active:
+                    raise WorkspaceSuspended(link.workspace)
                 return link
     raise NotFound(_("This link no longer works. Ask for a new one."))
 

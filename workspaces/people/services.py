@@ -125,21 +125,32 @@ def mail_invitation(*, invitation: Invitation, link: str, actor: Actor) -> None:
         ) from error
 
 
+class WorkspaceSuspended(NotFound):
+    """An invitation or a join link is good, and works again when its workspace is opened."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        super().__init__(_("The workspace %(name)s is suspended.") % {"name": workspace.name})
+
+
 def find_invitation(token: str) -> Invitation:
     """The open invitation behind a link.
 
     Raises:
         NotFound: unknown, used, revoked or expired, or its sender may not invite so any more; which of them is not said.
+        WorkspaceSuspended: it is good, and nobody can enter its workspace now.
     """
     invitation = (
         Invitation.objects.across_workspaces()
         .select_related("workspace", "invited_by")
-        .filter(token_hash=_hash(token), workspace__is_active=True)
+        .filter(token_hash=_hash(token))
         .first()
     )
     if invitation is not None and invitation.is_open:
         with in_workspace(invitation.workspace_id):
             if _is_backed(invitation):
+                if not invitation.workspace.is_active:
+                    raise WorkspaceSuspended(invitation.workspace)
                 return invitation
     raise NotFound(_("This invitation is no longer valid. Ask for a new one."))
 

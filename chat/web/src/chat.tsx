@@ -106,7 +106,7 @@ function App() {
 function openWanted(): void {
   const wanted = new URLSearchParams(location.search);
   if (!wanted.has("waiting") && !wanted.has("search")) return;
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(history.state, "", location.pathname);
   isWaitingOpen.value = wanted.has("waiting");
   isSearchOpen.value = !wanted.has("waiting");
 }

@@ -13,6 +13,7 @@ from mcp_servers.registry.elicitation.services import (
     trim_inputs,
     wait_for_answer,
     withdraw_inputs,
+    withdraw_inputs_of,
 )
 from mcp_servers.registry.elicitation.sign_ins import (
     complete_forgotten_sign_ins,
@@ -36,5 +37,6 @@ __all__ = [
     "turn_away",
     "wait_for_answer",
     "withdraw_inputs",
+    "withdraw_inputs_of",
     "withdraw_sign_ins",
 ]

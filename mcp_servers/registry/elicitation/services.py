@@ -43,6 +43,7 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from mcp_servers.models import McpServer
     from workspaces.scoping import WorkspaceQuerySet
 
 
@@ -172,6 +173,13 @@ def withdraw_inputs(*, call_id: UUID, workspace_id: UUID, actor: Actor) -> list[
     rows = InputRequest.objects.for_workspace(workspace_id)
     pending = rows.filter(call_id=call_id, status=InputStatus.PENDING)
     return [withdrawn for row in pending if (withdrawn := _end(row, InputStatus.CANCELLED, actor))]
+
+
+def withdraw_inputs_of(server: McpServer, actor: Actor) -> None:
+    """Take back everything that is open of a server which goes or is switched off, our own questions to sign in too."""
+    rows = InputRequest.objects.for_workspace(server.workspace_id)
+    for row in rows.filter(server_id=server.pk, status=InputStatus.PENDING).order_by("pk"):
+        _end(row, InputStatus.CANCELLED, actor)
 
 
 def overdue_inputs() -> WorkspaceQuerySet[InputRequest]:

@@ -219,7 +219,7 @@ def _end_each(rows: Iterable[InputRequest], actor: Actor | None) -> list[InputRe
 
 
 def withdraw_sign_ins(server: McpServer, actor: Actor) -> None:
-    """Where people sign in has changed, or the server goes: what was asked is moot, and the calls end unmade."""
+    """Where people sign in has changed: what was asked is moot, and the calls end unmade."""
     known = InputRequest.objects.for_workspace(server.workspace_id)
     waiting = known.filter(
         server_id=server.pk, kind=InputKind.SIGN_IN.value, status=InputStatus.PENDING

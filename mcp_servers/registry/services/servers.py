@@ -15,7 +15,7 @@ from mcp_servers.models import McpServer, ServerScope, ServerState, ServerStatus
 from mcp_servers.oauth.grants import sign_in_of
 from mcp_servers.oauth.revoking import remove_grants_of_server
 from mcp_servers.registry.bud_choices import give_to_buds
-from mcp_servers.registry.elicitation import withdraw_sign_ins
+from mcp_servers.registry.elicitation import withdraw_inputs_of, withdraw_sign_ins
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.registry.services.call_rules import follow_new_name
 from mcp_servers.registry.services.credentials import auth_of, check_auth
@@ -185,6 +185,8 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     if signs_in is not None and sign_in_of(server) != signs_in:
         remove_grants_of_server(server, actor, why="The server's address or its sign-in changed.")
         withdraw_sign_ins(server, actor)
+    if was_active and not server.is_active:
+        withdraw_inputs_of(server, actor)
     _give_to_buds(server, draft, actor)
     tell(server)
     transaction.on_commit(partial(drop_connections, server.pk))
@@ -218,7 +220,7 @@ def remove_row(server: McpServer, *, actor: Actor) -> None:
         raise Conflict(_("The platform requires this server in every workspace."))
     server_id = server.pk
     remove_grants_of_server(server, actor, why="The server was deleted.")
-    withdraw_sign_ins(server, actor)
+    withdraw_inputs_of(server, actor)
     record_deleted(server, actor=actor)
     tell(server)
     server.delete()

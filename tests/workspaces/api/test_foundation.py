@@ -398,12 +398,15 @@ def test_a_malformed_key_is_refused(tenant: Tenant, key: str) -> None:
 
 
 def test_callers_are_throttled(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: 429 with Retry-After, counted for each person or token by itself."""
+    """REL-2217: 429 with Retry-After and plain words, counted for each person or token by itself."""
     from workspaces.api.viewsets import CallerThrottle
 
     monkeypatch.setattr(CallerThrottle, "get_rate", lambda _: "3/min")
     client = tenant.client("member")
     assert [client.get(URL).status_code for _ in range(4)] == [200, 200, 200, 429]
-    assert int(client.get(URL)["Retry-After"]) > 0
+    refused = client.get(URL)
+    assert int(refused["Retry-After"]) > 0
+    words = f"Too many requests in a short time. Try again in {refused['Retry-After']} seconds."
+    assert refused.json()["errors"][0]["detail"] == words
     assert tenant.client("admin").get(URL).status_code == 200
     assert Client().get(URL, headers=bearer(token_of(tenant, "servers:read"))).status_code == 200

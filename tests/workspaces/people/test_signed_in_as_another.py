@@ -76,3 +76,22 @@ def test_the_way_back_leads_to_no_other_site(tenant: Tenant) -> None:
     client = tenant.client("member")
     answer = client.post("/accounts/logout/", {"next": "https://evil.example/"})
     assert answer["Location"] == "/accounts/login/"
+
+
+@pytest.mark.parametrize("make", [invitation, join_link])
+def test_a_suspended_workspace_is_named_and_nobody_is_sent_for_a_new_invitation(
+    tenant: Tenant, client: Client, make: Callable[[Tenant], str]
+) -> None:
+    """REL-2213: the page says whom to ask, and the same link works again once the workspace is open."""
+    path = make(tenant)
+    tenant.workspace.is_active = False
+    tenant.workspace.save()
+    page = client.get(path, follow=True)
+    assert page.status_code == 403
+    text = page.content.decode()
+    assert f"{tenant.workspace.name} is suspended" in text
+    assert "people who run this installation" in text
+    assert "Ask for a new one" not in text
+    tenant.workspace.is_active = True
+    tenant.workspace.save()
+    assert client.get(path, follow=True).status_code == 200

@@ -1,5 +1,6 @@
 /** Where in the workspace this page is, and the way elsewhere. */
 import { batch, signal } from "@preact/signals";
+import { moveTo, pathOfPage } from "../browser/layers";
 import { boot } from "./boot";
 
 export const homePath = `/w/${boot.workspace.slug}/`;
@@ -8,7 +9,7 @@ export const conversationPath = (id: string): string => `${homePath}c/${id}/`;
 export const printPath = (id: string): string => `${conversationPath(id)}print/`;
 
 function readPlace(): string | null {
-  const match = /\/c\/([0-9a-f-]{36})\/?$/.exec(location.pathname);
+  const match = /\/c\/([0-9a-f-]{36})\/?$/.exec(pathOfPage());
   return match?.[1] ?? null;
 }
 
@@ -19,7 +20,7 @@ export const isSidebarOpen = signal(false);
 /** The message that the address names, as links in mails do; read once, so that a reload stays where one is. */
 function takeMessage(): string | null {
   const id = /^#message-([0-9a-f-]{36})$/.exec(location.hash)?.[1] ?? null;
-  if (id) history.replaceState(null, "", location.pathname);
+  if (id) history.replaceState(history.state, "", location.pathname);
   return id;
 }
 
@@ -42,7 +43,7 @@ export function hearOfPlace(hear: HearPlace): void {
 
 /** Go where somebody has just asked to go. */
 export function go(path: string): void {
-  if (path !== location.pathname) history.pushState(null, "", path);
+  if (path !== pathOfPage()) moveTo(path);
   arrive();
 }
 
@@ -55,8 +56,7 @@ export function go(path: string): void {
  */
 export function goOn(from: string | null, path: string, { replace = false } = {}): boolean {
   if (place.value !== from) return false;
-  if (replace) history.replaceState(null, "", path);
-  else history.pushState(null, "", path);
+  moveTo(path, { replaces: replace });
   readAddress(false);
   return true;
 }

@@ -101,11 +101,26 @@ async function deliver(client_id: string): Promise<void> {
   }
 }
 
-/** Messages that begin a chat as soon as there is a connection, the oldest first. */
-export const beginnings = signal<readonly Unsent[]>([]);
+/** Messages that begin a chat as soon as there is a connection or the server has answered, the oldest first. */
+export const beginnings = signal<readonly Outgoing[]>([]);
+const starting = new Set<Outgoing>();
 const showBeginnings = (): void => {
-  beginnings.value = outbox.of(NEW);
+  beginnings.value = [...outbox.of(NEW), ...starting];
 };
+
+const SOON_MS = 300;
+
+/** Show on the start page what is being sent, if that takes its time. Gives what ends it. */
+function showStarting(message: Outgoing): () => void {
+  const show = setTimeout(() => {
+    starting.add(message);
+    showBeginnings();
+  }, SOON_MS);
+  return () => {
+    clearTimeout(show);
+    if (starting.delete(message)) showBeginnings();
+  };
+}
 
 /** What the start page takes along, for the chat that begins; it is gone there. */
 function takeFromHome(): readonly Picked[] {
@@ -221,6 +236,9 @@ export async function startConversation(
   onRefused: () => void = () => {},
 ): Promise<Beginning> {
   const client_id = crypto.randomUUID();
+  const sent_at = new Date().toISOString();
+  const attachments = picked.value[HOME] ?? [];
+  const shown = showStarting({ client_id, text: text.trim(), attachments, ...asked, sent_at, error: null });
   try {
     const row = await open(bud.id, client_id, choice);
     noteBegun(row);
@@ -247,6 +265,8 @@ export async function startConversation(
       toast(chat.choiceRefused, "bad");
     } else toast(messageOf(error), "bad");
     return "failed";
+  } finally {
+    shown();
   }
 }
 

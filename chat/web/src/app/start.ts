@@ -4,6 +4,7 @@ import { changedResources } from "../chat/composer/picked";
 import { boot } from "./boot";
 import { hearOfChanges, nudge, socket } from "./connection";
 import "./conversations";
+import { hearOfArriving } from "../browser/layers";
 import { forgetOthers, hearOfAnother } from "../pages/forgetting";
 import { loadBuds } from "../store/buds";
 import { loadList } from "../store/list";
@@ -21,7 +22,7 @@ export const hearing = (kind: string, id: string): void => {
 hearOfChanges(hearing);
 
 export function startApp(): void {
-  addEventListener("popstate", arrive);
+  hearOfArriving(arrive);
   // Who is signed in now, only the server knows.
   if (!boot.is_kept) {
     forgetOthers(boot.user.id);

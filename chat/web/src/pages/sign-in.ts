@@ -1,4 +1,5 @@
 /** Signing in to a server, in a window of its own: opening it, sending it on, and hearing how it ended. */
+import { closestTo } from "../ui/closest";
 
 export interface SignedIn {
   server: string;
@@ -50,7 +51,7 @@ export function startSignIn(go: (address: string) => void = (address) => locatio
   }
   if (document.querySelector("[data-closes]")) window.close();
   document.addEventListener("click", (event) => {
-    const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-sign-in]");
+    const link = closestTo<HTMLAnchorElement>(event, "a[data-sign-in]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (openSignIn(link.href)) event.preventDefault();
   });

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../app/boot";
 import { isSidebarOpen } from "../app/place";
+import { openLayer } from "../browser/layers";
 import { isSearchOpen, newChat } from "../shortcuts/chat";
 import {
   list,
@@ -95,7 +96,13 @@ export function Sidebar() {
       isSidebarOpen.value = false;
     };
     document.addEventListener("keydown", close);
-    return () => document.removeEventListener("keydown", close);
+    const closed = openLayer(() => {
+      isSidebarOpen.value = false;
+    });
+    return () => {
+      closed();
+      document.removeEventListener("keydown", close);
+    };
   }, [isSidebarOpen.value]);
   return (
     <>

@@ -1,6 +1,7 @@
 /** Dialogs over everything else. Nothing outside of the topmost one can be seen in full or pressed, so notes are shown within it. */
 import { signal } from "@preact/signals";
 import type { RefObject } from "preact";
+import { openLayer } from "../browser/layers";
 
 const open = signal<readonly HTMLDialogElement[]>([]);
 
@@ -15,11 +16,9 @@ export const topmost = (): HTMLDialogElement | undefined => open.value.at(-1);
 export function openModal(dialog: HTMLDialogElement): () => void {
   dialog.showModal();
   open.value = [...open.value, dialog];
-  // The page behind goes elsewhere: the dialog was about what is left.
-  const leave = () => dialog.dispatchEvent(new Event("cancel"));
-  addEventListener("popstate", leave);
+  const closed = openLayer(() => dialog.dispatchEvent(new Event("cancel")));
   return () => {
-    removeEventListener("popstate", leave);
+    closed();
     open.value = open.value.filter((one) => one !== dialog);
     dialog.close();
   };

@@ -52,6 +52,22 @@ it("REL-1701: who has gone elsewhere while a chat began stays there, and the wor
   expect(app.place.value).toBe(BEGUN);
 });
 
+it("REL-2216: what somebody has sent is shown while a slow server begins its chat, and not where it is quick", async () => {
+  vi.useFakeTimers();
+  const shown = () => sending.beginnings.value.map((one) => one.text);
+  const beginning = sending.startConversation(bud, "What time is it?");
+  await vi.advanceTimersByTimeAsync(100);
+  expect(shown()).toEqual([]);
+  await vi.advanceTimersByTimeAsync(400);
+  expect(shown()).toEqual(["What time is it?"]);
+  answer();
+  await beginning;
+  expect(shown()).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(shown()).toEqual([]);
+  vi.useRealTimers();
+});
+
 it("REL-1727: words that waited for the connection go on in the start page's field, if their chat is gone", async () => {
   const { CommandError } = await import("../../src/net/socket");
   const { draftOf, HOME, keepDraft } = await import("../../src/chat/composer/draft");

@@ -1,11 +1,15 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
 import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { editMessage, showBranch } from "../../app/commands";
 import { runningTurn } from "../../store/open-conversation";
 import t from "../../texts/chat";
 import { Icon } from "../../ui/icon";
 import { TextEditor } from "../../ui/text-editor";
 import type { Message } from "../../wire";
+
+/** Which version was asked for, and with which button. That button goes with the version that it stood at. */
+let asked: { id: string; step: number } | null = null;
 
 /** `‹ 2/3 ›`; nothing where there is only one. */
 export function BranchArrows({
@@ -18,15 +22,27 @@ export function BranchArrows({
   versions: readonly string[];
   what: "wording" | "answer";
 }) {
+  const group = useRef<HTMLSpanElement>(null);
+  // Whoever uses the keyboard goes on with the same button, or at the end with the other one.
+  useLayoutEffect(() => {
+    if (!group.current || asked?.id !== message.id) return;
+    const buttons = [...group.current.querySelectorAll("button")];
+    if (asked.step > 0) buttons.reverse();
+    asked = null;
+    if (document.activeElement === document.body)
+      buttons.find((one) => !one.disabled)?.focus({ preventScroll: true });
+  });
   if (versions.length < 2) return null;
   const at = versions.indexOf(message.id);
   const isBusy = runningTurn.value !== null;
   const go = (step: number) => {
     const next = versions[at + step];
-    if (next) void showBranch(next);
+    if (!next) return;
+    asked = { id: next, step };
+    void showBranch(next);
   };
   return (
-    <span class="branch-arrows" role="group" aria-label={t.versions[what]}>
+    <span ref={group} class="branch-arrows" role="group" aria-label={t.versions[what]}>
       <button
         type="button"
         class="copy-button"
