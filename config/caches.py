@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 
 from workspaces.process.outages import LastingOutage
 
+_WRITES = frozenset({"add", "set", "touch", "incr", "set_many"})
 _outage = LastingOutage(logging.getLogger(__name__), begins="cache_away", ends="cache_back")
 
 
@@ -71,5 +72,6 @@ def _or(instead: Any, do: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     except (RedisError, OSError) as error:
         _outage.note(error)
         return instead
-    _outage.is_over()
+    if do.__name__ in _WRITES:  # a full Redis still reads
+        _outage.is_over()
     return found
