@@ -6,7 +6,9 @@ import errno
 import io
 import json
 import os
+import shutil
 import socketserver
+import tempfile
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -514,3 +516,19 @@ def test_a_mail_server_that_takes_no_mail_is_told(tenant: Tenant, settings: Sett
         assert "EMAIL_SECURITY" in doctor.examine_part("mail").advice
         server.shutdown()
     assert "does not answer" in doctor.examine_part("mail").text
+
+
+def test_a_full_folder_for_temporary_files_is_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2237: it is often another disk than that of the data folder."""
+    asked = shutil.disk_usage
+
+    def usage(folder: object) -> object:
+        free = 1 if folder == tempfile.gettempdir() else machine.ROOM_BYTES
+        return asked("/")._replace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    found = doctor.examine_part("disk")
+    assert found.state is FindingState.LOOK
+    assert "TMPDIR" in found.advice

@@ -17,7 +17,7 @@ from config.bootstrap import ROOT
 from tests.ports import free_port
 
 SERVER = """
-import asyncio, json, psutil, sys
+import asyncio, json, psutil, resource, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from config.serving.daphne_limits import (
@@ -78,6 +78,8 @@ async def application(scope, receive, send):
     counting.cancel()
     await answer(send, root=scope["root_path"], read=read, memory=most, turns=len(turns))
 
+if len(sys.argv) > 2:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 limit_bodies_of_daphne(lambda path: MOST)
 let_daphne_say_why()
 let_daphne_send_at_once()
@@ -93,10 +95,10 @@ Server(
 
 
 @contextmanager
-def serving() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def serving(*limits: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     number = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(number)],
+        [sys.executable, "-c", SERVER, str(number), *limits],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -161,6 +163,18 @@ def test_a_body_that_is_too_large_is_refused_in_words(port: int) -> None:
         answer = line.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert [one["code"] for one in told_by(answer)["errors"]] == ["too_large"]
+
+
+def test_a_body_that_finds_no_room_on_the_disk_is_refused_in_words() -> None:
+    """REL-2237: the connection broke off, and neither the sender nor the log knew why. What needs no disk goes on."""
+    with serving("500000") as (port, _):
+        for size in (400_000, 3_000_000, 501_000):
+            answer = answer_to(port, "POST /api/x/ HTTP/1.1", b"x" * size)
+            if size < 500_000:
+                assert told_by(answer)["read"] == size
+            else:
+                assert answer.startswith(b"HTTP/1.1 507 ")
+                assert [one["code"] for one in told_by(answer)["errors"]] == ["no_room"]
 
 
 def test_who_sends_all_of_a_body_that_is_too_large_reads_why_it_was_refused(port: int) -> None:

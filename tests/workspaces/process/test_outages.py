@@ -9,7 +9,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from django.db import OperationalError
 
+from chat.sockets import rounds
 from tests.own_redis import own_redis, start_redis
 from tests.patience import PATIENCE
 from workspaces.delivery import channel_layer
@@ -70,3 +72,25 @@ async def test_who_listens_while_redis_is_away_says_it_once(
     finally:
         process.kill()
         process.wait()
+
+
+async def test_pages_that_nobody_looks_after_while_postgresql_is_away_are_one_line(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2238: each process wrote two tracebacks in each of its rounds."""
+    monkeypatch.setattr(outages, "QUIET_SECONDS", 0.0)
+    is_away = True
+
+    def look(*_: object) -> list[object]:
+        if is_away:
+            raise OperationalError("connection refused")
+        return []
+
+    monkeypatch.setattr(rounds, "look", look)
+    pages = rounds.Rounds()
+    for _ in range(3):
+        assert await pages._look([], rounds.RightsCheck.ALL) == []
+    is_away = False
+    await pages._look([], rounds.RightsCheck.ALL)
+    assert caplog.messages == ["pages_not_looked_after", "pages_looked_after_again"]
+    assert not any(record.exc_info for record in caplog.records)
