@@ -56,6 +56,7 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
         _received = 0
         _most_bytes = 0
         _asked_path = ""
+        content: Any
         _is_refused = False
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:

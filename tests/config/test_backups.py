@@ -356,7 +356,7 @@ def test_a_restore_that_is_killed_leaves_a_database_and_no_half_files(
 ) -> None:
     """REL-2236: `up` would have begun a new database, and the next restore would have kept half a file."""
     monkeypatch.setattr(restore, "others_at_work", lambda: 0)  # this test has it open
-    database = settings.DATABASES["default"]["NAME"]
+    database = Path(str(settings.DATABASES["default"]["NAME"]))
     artifacts = settings.TRELLIS.data_dir / "artifacts"
     [stored] = [path for path in artifacts.rglob("*.*") if path.read_bytes().startswith(b"the min")]
     replace = Path.replace
@@ -371,12 +371,12 @@ def test_a_restore_that_is_killed_leaves_a_database_and_no_half_files(
         return replace(source, target)
 
     stored.unlink()
-    for name, killed in ((("shutil.move"), half), (("pathlib.Path.replace"), stop)):
+    for name, killed in (("shutil.move", half), ("pathlib.Path.replace", stop)):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(name, killed)
             restore_backup(backup, replaces=True)
         assert stored.exists() is (name != "shutil.move")
-        assert Path(database).exists()
+        assert database.exists()
     assert stored.read_bytes() == b"the minutes of the meeting"
 
 
