@@ -10,10 +10,12 @@ import contextlib
 import io
 import logging
 import math
+import struct
 import sys
 import tempfile
 import time
 from collections.abc import Collection
+from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Final, cast
 
 from config.serving.edge import BODY, MostBytes, Scope, refusal
@@ -85,6 +87,25 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
                 self.channel.transport.abortConnection()
             else:
                 self.channel.loseConnection()
+
+        def handle_reply(self, message: dict[str, Any]) -> None:
+            super().handle_reply(message)
+            has_end = self.clientproto != b"HTTP/1.0" or self.responseHeaders.hasHeader(
+                b"content-length"
+            )
+            if message["type"] == "http.response.start" and not has_end:
+                self._reset_at_close(True)
+
+        def finish(self) -> None:
+            self._reset_at_close(False)
+            super().finish()
+
+        def _reset_at_close(self, is_reset: bool) -> None:
+            """Have the system reset the connection where the process is killed, as `break_off` does where it lives."""
+            line = getattr(getattr(self.channel, "transport", None), "socket", None)
+            if line is not None:
+                with contextlib.suppress(OSError):
+                    line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", is_reset, 0))
 
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             # The request itself learns its path once its body is there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from config.bootstrap import ROOT
 from tests.ports import free_port
 
 SERVER = """
-import asyncio, json, psutil, resource, sys
+import asyncio, json, os, psutil, resource, signal, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from config.serving.daphne_limits import (
@@ -64,6 +65,15 @@ async def application(scope, receive, send):
         return
     if scope["path"] == "/fails":
         raise RuntimeError("on purpose")
+    if scope["path"] in ("/streamed", "/killed-halfway"):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(3):
+            await send({"type": "http.response.body", "body": b"x" * 50_000, "more_body": True})
+            await asyncio.sleep(0.01)
+        if scope["path"] == "/killed-halfway":
+            os.kill(os.getpid(), signal.SIGKILL)
+        await send({"type": "http.response.body", "body": b"y" * 2_000_000})
+        return
     if scope["path"] == "/fails-halfway":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"half", "more_body": True})
@@ -220,6 +230,16 @@ def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int
     assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
     with pytest.raises(ConnectionResetError):
         answer_to(port, "GET /fails-halfway HTTP/1.0")
+
+
+def test_an_answer_whose_process_is_killed_does_not_look_whole() -> None:
+    """REL-2239: also where no length and no end is sent. One that comes to its end arrives whole."""
+    with serving() as (port, process):
+        whole = answer_to(port, "GET /streamed HTTP/1.0").partition(b"\r\n\r\n")[2]
+        assert (len(whole), whole[-1:]) == (2_150_000, b"y")
+        with pytest.raises(ConnectionResetError):
+            answer_to(port, "GET /killed-halfway HTTP/1.0")
+        assert process.wait() == -signal.SIGKILL
 
 
 def socket_to(port: int, path: str = "/ws/") -> socket.socket:
