@@ -15,6 +15,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.db import DataError
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry
@@ -136,7 +137,7 @@ def key_check_to_state() -> str | None:
         return stated
     try:
         return None if is_key_other() else key_check()
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError, DataError):
         return None  # an entry holds what Trellis cannot have written, as verification says
 
 

@@ -163,6 +163,9 @@ def _check(manifest: Manifest, database: Path) -> None:
     if manifest.engine != connection.vendor:
         raise BackupError(
             f"The backup is of {_ENGINES[manifest.engine]}, and this installation uses {_ENGINES[connection.vendor]}."
+            " It comes back only to its own kind of database: "
+            + ("unset" if manifest.engine == "sqlite" else "set")
+            + " DATABASE_URL for that."
         )
     if database.name not in manifest.members:
         raise BackupError("The backup holds no database.")
