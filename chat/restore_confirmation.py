@@ -23,12 +23,16 @@ from mcp_servers.endpoint.sign_in.ending import EndReason, end_all
 from mcp_servers.models import Approval
 from workspaces import restore_detection
 from workspaces.actors import Actor, Source
-from workspaces.database import database_now, in_database
+from workspaces.database import database_now, in_database, is_unavailable
 from workspaces.database.row_security import everywhere
 from workspaces.errors import DomainError
 from workspaces.people.after_restore import end_ways_in
+from workspaces.process.outages import LastingOutage
 
 logger = logging.getLogger(__name__)
+_outage = LastingOutage(
+    logger, begins="installation_not_looked_at", ends="installation_looked_at_again"
+)
 
 _PAUSE_SECONDS = 2.0
 _MESSAGE = "The installation was restored from a backup while this was under way."
@@ -125,8 +129,12 @@ async def _watch() -> None:
     while True:
         try:
             await in_database(look)
-        except Exception:
-            logger.warning("installation_not_looked_at", exc_info=True)
+            _outage.is_over()
+        except Exception as error:
+            if not is_unavailable(error):
+                logger.warning("installation_not_looked_at", exc_info=True)
+            else:
+                _outage.note(error)
             await asyncio.sleep(_PAUSE_SECONDS)
             if not has_looked:
                 continue

@@ -11,7 +11,10 @@ from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from django.utils.functional import cached_property
 from redis.exceptions import RedisError
 
-logger = logging.getLogger(__name__)
+from workspaces.process.outages import LastingOutage
+
+_WRITES = frozenset({"add", "set", "touch", "incr", "set_many"})
+_outage = LastingOutage(logging.getLogger(__name__), begins="cache_away", ends="cache_back")
 
 
 class ForgetfulRedisCache(RedisCache):
@@ -65,7 +68,10 @@ def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> R
 
 def _or(instead: Any, do: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
-        return do(*args, **kwargs)
+        found = do(*args, **kwargs)
     except (RedisError, OSError) as error:
-        logger.warning("cache_away", extra={"reason": type(error).__name__})
+        _outage.note(error)
         return instead
+    if do.__name__ in _WRITES:  # a full Redis still reads
+        _outage.is_over()
+    return found

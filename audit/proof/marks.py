@@ -15,6 +15,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.db import DataError
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry
@@ -25,6 +26,7 @@ from audit.proof.trellis_verify import canonical, is_signed
 GRACE: Final = timedelta(hours=1)
 """How long after an upgrade processes of a version without marks may still write."""
 _PURPOSE: Final = b"trellis audit entry mark 1"
+_CHECKING: Final = b"trellis audit key check 1"
 _LOOKS: Final = 20
 """Checkpoints that are looked at for what they say."""
 _ENDS: Final = 3
@@ -70,9 +72,9 @@ def demanded_from(now: datetime) -> str:
     At once in a new log; in one that is older than marks, after the grace.
     """
     newest = _newest()
-    date = _date_in_checkpoints(newest, is_trusted=_is_ours)
+    date = _date_in_checkpoints(newest, is_trusted=is_ours)
     if date is None:
-        is_older = newest is not None and _is_ours(newest)
+        is_older = newest is not None and is_ours(newest)
         date = moment(now + GRACE if is_older else now)
     return date
 
@@ -80,9 +82,9 @@ def demanded_from(now: datetime) -> str:
 def are_demanded(now: datetime) -> bool:
     """Whether an entry without a mark must not be sealed any more: unless what we signed says otherwise."""
     newest = _newest()
-    if newest is None or not _is_ours(newest):
+    if newest is None or not is_ours(newest):
         return True
-    date = _date_in_checkpoints(newest, is_trusted=_is_ours)
+    date = _date_in_checkpoints(newest, is_trusted=is_ours)
     return date is not None and datetime.fromisoformat(date) <= now
 
 
@@ -105,6 +107,38 @@ def first_demanding() -> int | None:
     since = AuditCheckpoint.objects.filter(made_at__gte=datetime.fromisoformat(date))
     first = since.order_by("number").values_list("number", flat=True).first()
     return 0 if first == 1 else first
+
+
+def key_check() -> str:
+    """What tells TRELLIS_AUDIT_KEY from another one, and tells nobody what it is."""
+    audit_key = settings.TRELLIS.audit_key_bytes
+    return HKDF(algorithm=SHA256(), length=16, salt=None, info=_CHECKING).derive(audit_key).hex()
+
+
+def stated_key_check(checkpoint: AuditCheckpoint) -> str | None:
+    """Of which TRELLIS_AUDIT_KEY a checkpoint says that it is the log's; None: of none. Its signature is not looked at."""
+    try:
+        statement = json.loads(checkpoint.statement)
+        is_older_one = statement["number"] != checkpoint.number
+        stated = None if is_older_one else statement.get("audit_key")
+    except (ValueError, KeyError, TypeError):
+        return None
+    return stated if isinstance(stated, str) else None
+
+
+def key_check_to_state() -> str | None:
+    """What the next checkpoint says of the log's TRELLIS_AUDIT_KEY; None: nothing.
+
+    It stays what it was, whatever key the process has that signs. Only a declared loss changes it. So a process with a
+    wrong key does not make the right one look lost.
+    """
+    newest = _newest()
+    if newest is not None and is_ours(newest) and (stated := stated_key_check(newest)):
+        return stated
+    try:
+        return None if is_key_other() else key_check()
+    except (ValueError, TypeError, OverflowError, RecursionError, DataError):
+        return None  # an entry holds what Trellis cannot have written, as verification says
 
 
 def is_key_other() -> bool:
@@ -159,7 +193,7 @@ def _read(checkpoint: AuditCheckpoint) -> str | None:
         return None  # it was altered, as verification says
 
 
-def _is_ours(checkpoint: AuditCheckpoint) -> bool:
+def is_ours(checkpoint: AuditCheckpoint) -> bool:
     """Whether one of this installation's keys signed it; a row by itself proves nothing."""
     try:
         key = find_key(json.loads(checkpoint.statement)["key"]["id"])

@@ -13,7 +13,13 @@ from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditCheckpoint, AuditEntry, AuditHead
-from audit.proof.marks import demanded_from, stated_date
+from audit.proof.marks import (
+    demanded_from,
+    key_check,
+    key_check_to_state,
+    stated_date,
+    stated_key_check,
+)
 from audit.proof.records import moment
 from audit.proof.signing import SigningKey, signed, signing_keys
 from audit.proof.trellis_verify import (
@@ -106,13 +112,13 @@ def make_checkpoint(
     return made
 
 
-def begin_with_new_key(lost: str, *, by: str) -> None:
+def begin_with_new_key(lost: str | None, *, by: str) -> None:
     """Sign with the first key of the settings although none before introduced it: a person has declared that one lost.
 
     Whoever verifies has to trust the new key by another way than the log, else it counts for nothing.
 
     Args:
-        lost: the fingerprint of the key that is lost.
+        lost: the fingerprint of the signing key that is lost; None: TRELLIS_AUDIT_KEY alone is, and the key in use signs.
 
     Raises:
         Conflict: it is not lost any more, another process holds the log's lock, or the file outside tells of another log.
@@ -120,17 +126,22 @@ def begin_with_new_key(lost: str, *, by: str) -> None:
     """
     with sealing_lock() as has_lock:
         newest = newest_checkpoint()
-        if not has_lock or newest is None or find_missing_key() is None:
+        if not has_lock or newest is None or (find_missing_key() is None) is not (lost is None):
             raise Conflict(_("The log is being signed right now. Run this again."))
         if checkpoint_mismatches.find_mismatch() is not None:
             raise Conflict(_("The checkpoint file outside tells of another log. Run this again."))
         commit_durably()
-        key = signing_keys()[0]
-        loss = {"fingerprint": lost, "declared_by": by}
-        more = {"lost_key": loss, "unsigned_since": moment(newest.made_at)}
-        if (date := stated_date()) is not None:
-            more["marks_from"] = date
-        made = _write(Kind.KEY_LOST, more=more, key=key)
+        more: dict[str, Any] = {"audit_key": key_check()}
+        if lost is None:
+            of_lost = stated_key_check(newest)
+            more["lost_audit_key"] = {"audit_key": of_lost, "declared_by": by}
+            made = _write(Kind.INTERVAL, more=more)
+        else:
+            more["lost_key"] = {"fingerprint": lost, "declared_by": by}
+            more["unsigned_since"] = moment(newest.made_at)
+            if (date := stated_date()) is not None:
+                more["marks_from"] = date
+            made = _write(Kind.KEY_LOST, more=more, key=signing_keys()[0])
         file = _file_of(made)
     _put_outside(file)
 
@@ -168,9 +179,12 @@ def _write(
         "made_at": moment(now),
         "previous": _hash_of(newest.statement) if newest else NO_HASH,
         "marks_from": demanded_from(now),
+        "audit_key": key_check_to_state(),
         "heads": {head_label(name): head_digest(name, *head) for name, head in changed.items()},
         **(more or {}),
     }
+    if content["audit_key"] is None:
+        del content["audit_key"]
     if newest is not None and kind is not Kind.KEY_LOST and was_unsigned_since(newest):
         content["unsigned_since"] = moment(newest.made_at)
     if next_key is not None:

@@ -1,8 +1,8 @@
 """Declare that keys of the log are lost for good, so that it is signed again and what is known is no alarm.
 
-Whoever can write to the database must not hide anything by it. So what is signed or sealed goes on counting. A
-key counts as lost only if the key that signed the log last is missing. A person confirms that key by another way than
-the database.
+Whoever can write to the database must not hide anything by it. So what is signed or sealed goes on counting.
+TRELLIS_AUDIT_KEY counts as lost only if the newest checkpoint was made under another one, as it says and is signed. If
+the key that signed it is missing, too, a person confirms that one by another way than the database.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from audit.models import (
     AuditSeal,
     PendingSeal,
 )
-from audit.proof.marks import is_marked
+from audit.proof.marks import is_marked, is_ours, key_check, stated_key_check
 from audit.proof.records import moment
 from audit.proof.signing import signing_keys
 from audit.proof.trellis_verify import fingerprint_of, is_signed
-from audit.sealing import checkpoints, sealer
+from audit.sealing import checkpoints, external_checkpoint, sealer
 from audit.sealing.checkpoint_mismatches import find_mismatch
 from audit.sealing.declared_losses import DeclaredLosses, commitment_to
 from audit.sealing.reading import heads, sealed_after
@@ -73,25 +73,37 @@ class KeyLoss:
     """What was found to be lost."""
 
     chains: list[ChainLoss]
-    signing_key: str
-    """Fingerprint of the lost key, which would have to sign what follows the newest checkpoint."""
+    signing_key: str | None
+    """Fingerprint of the lost key, which would have to sign what follows the newest checkpoint; None: it is there."""
 
 
 def find_key_loss() -> KeyLoss | None:
     """Look through the log for what was written under a key that is lost, and was not declared yet.
 
-    Gives None where the key that signs the log is there: then none is lost, whatever else is wrong.
+    Gives None where the key that signs the log is there, and says of no other TRELLIS_AUDIT_KEY that it is the log's:
+    then none is lost, whatever else is wrong.
 
     Raises:
         DoubtfulKeyLoss: what is there is not what a lost key leaves; somebody has to look at it.
     """
     newest = newest_checkpoint()
-    if newest is None or find_missing_key() is None:
+    if newest is None:
         return None
-    lost = _fingerprint_after(newest)
-    if lost is None or lost in {key.fingerprint for key in signing_keys()}:
+    stated, is_signing_key_lost = stated_key_check(newest), find_missing_key() is not None
+    if not is_signing_key_lost and stated in {None, key_check()}:
+        return None
+    lost = _fingerprint_after(newest) if is_signing_key_lost else None
+    is_doubtful = not is_ours(newest)
+    if is_signing_key_lost:
+        is_doubtful = lost is None or lost in {key.fingerprint for key in signing_keys()}
+    if is_doubtful:
         raise DoubtfulKeyLoss(
             "The newest checkpoint was altered, so it does not say which key is lost. Run: python3 manage.py verify_audit"
+        )
+    if not is_signing_key_lost and external_checkpoint.kept_aside():
+        raise DoubtfulKeyLoss(
+            "A checkpoint file that was kept tells of a newer log than this one, which may say of another key that it is the"
+            " log's. Run: python3 manage.py verify_audit"
         )
     if find_mismatch() is not None:
         raise DoubtfulKeyLoss(
@@ -99,7 +111,12 @@ def find_key_loss() -> KeyLoss | None:
             " again."
         )
     chains = [loss for chain_id in sorted(_chains()) if (loss := _look_through(chain_id))]
-    if chains and settings.TRELLIS.audit_signing_keys:
+    if chains and stated == key_check():
+        raise DoubtfulKeyLoss(
+            "Entries do not fit TRELLIS_AUDIT_KEY, and the newest checkpoint says that it is the log's key. So they were"
+            " altered. Run: python3 manage.py verify_audit"
+        )
+    if chains and stated is None and settings.TRELLIS.audit_signing_keys:
         raise DoubtfulKeyLoss(
             "The signing key is missing, and entries do not fit TRELLIS_AUDIT_KEY. With TRELLIS_AUDIT_SIGNING_KEYS, nothing"
             " tells whether that key is lost or entries were altered, so nothing can be declared. If both keys are lost for"

@@ -31,6 +31,7 @@ from workspaces.database import in_database
 from workspaces.database.row_security import reach_of, set_reach
 from workspaces.errors import NotFound
 from workspaces.process.failpoints import Failpoint, failpoint
+from workspaces.process.outages import LastingOutage
 from workspaces.process.shutdown import is_shutting_down
 from workspaces.secrets import SecretUnreadable
 
@@ -40,6 +41,7 @@ MOST_TURNS = 500
 """In one process; further ones wait in their rows for a free process."""
 WATCH_SECONDS = 5.0
 """About how often each process looks for turns that nobody works on."""
+_outage = LastingOutage(logger, begins="orphans_not_looked_for", ends="orphans_looked_for_again")
 HAND_BACK_SECONDS = 3.0
 """How long a turn that is cut off may take to be given back."""
 _AWAY = (OperationalError, InterfaceError)
@@ -280,8 +282,9 @@ async def _watch() -> None:
             try:
                 for orphan in await in_database(_find_orphans, min(room, leases.MOST_ORPHANS)):
                     _start(orphan.turn_id, orphan.workspace_id)
-            except Exception:  # noqa: BLE001
-                logger.warning("orphans_not_looked_for")
+                _outage.is_over()
+            except Exception as error:  # noqa: BLE001
+                _outage.note(error)
         await asyncio.sleep(WATCH_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311 - no secret
 
 

@@ -18,8 +18,9 @@ from uuid import UUID
 from chat.models import Conversation
 from chat.sockets.socket_access import SocketAccess, read_sessions, signed_in, why_shut_out
 from chat.wire.events import CloseCode
-from workspaces.database import in_database
+from workspaces.database import in_database, is_unavailable
 from workspaces.models import Membership, User
+from workspaces.process.outages import LastingOutage
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ AGAIN_SECONDS = 0.5
 SESSIONS_EVERY = 3
 """Every so many rounds also sessions. A changed password shows in each round."""
 _MOST_AT_ONCE = 1_000
+_outage = LastingOutage(logger, begins="pages_not_looked_after", ends="pages_looked_after_again")
 
 
 class RightsCheck(IntEnum):
@@ -102,9 +104,13 @@ class Rounds:
         asked = [(page.access, tuple(page.conversation_ids)) for page in pages]
         try:
             seen = await in_database(look, asked, rights)
-        except Exception:
-            logger.warning("pages_not_looked_after", exc_info=True)
+        except Exception as error:
+            if not is_unavailable(error):
+                logger.warning("pages_not_looked_after", exc_info=True)
+            else:
+                _outage.note(error)
             return []
+        _outage.is_over()
         there = [pair for pair in zip(pages, seen, strict=True) if pair[0] in self._pages]
         missed = await asyncio.gather(
             *(page.looked_after(one) for page, one in there), return_exceptions=True

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
@@ -66,6 +71,28 @@ def digest_of(path: Path) -> ArchiveMember:
             found.update(block)
             size += len(block)
     return ArchiveMember(sha256=found.hexdigest(), size=size)
+
+
+@contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A folder that goes with the block. Those that killed processes left, each with a whole database, go first."""
+    for left in parent.glob(f"{prefix}*"):
+        with suppress(OSError), _lock(left):
+            shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=prefix) as name, ExitStack() as held:
+        with suppress(OSError):  # a share that knows no locks lets nobody delete it either
+            held.enter_context(_lock(Path(name)))
+        yield Path(name)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def kept_folders() -> dict[str, Path]:

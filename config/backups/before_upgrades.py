@@ -27,6 +27,8 @@ def copy_before_upgrade() -> Path | None:
     path = database_file()
     copy = path.with_name(f"{path.name}{_MARK}{datetime.now(UTC):%Y%m%dT%H%M%S}")
     draft = copy.with_name(f".{copy.name}")
+    for left in path.parent.glob(f".{path.name}{_MARK}*"):  # of a start that was killed
+        left.unlink(missing_ok=True)
     try:
         dump_database(draft)
         draft.rename(copy)

@@ -145,11 +145,11 @@ def load_database(source: Path) -> Path | None:
         return None
     connections.close_all()
     path = database_file()
-    aside = _move_aside(path) if path.exists() else None
     source.chmod(0o600)
     with source.open("rb") as file:
         os.fsync(file.fileno())
-    source.rename(path)  # both are in the data folder, so this takes no room
+    aside = _keep_aside(path) if path.exists() else None
+    source.replace(path)  # both are in the data folder, so this takes no room
     return aside
 
 
@@ -232,10 +232,14 @@ def _copy_sqlite(target: Path) -> None:
     target.chmod(0o600)
 
 
-def _move_aside(path: Path) -> Path:
+def _keep_aside(path: Path) -> Path:
+    """Give the file a second name. Under its first it stays until the other one is there, whatever ends the process."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     aside = path.with_name(f"{path.name}.before-restore-{stamp}")
-    path.rename(aside)
+    try:
+        os.link(path, aside)
+    except OSError:  # shares may know no hard links
+        path.rename(aside)
     for end in ("-wal", "-shm"):  # of a damaged file they may hold what it lacks
         log = path.with_name(path.name + end)
         if log.exists():

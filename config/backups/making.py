@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import tarfile
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
@@ -29,6 +28,7 @@ from config.backups.archive import (
     files_below,
     kept_folders,
     no_progress,
+    scratch_folder,
 )
 from config.backups.databases import NAMES, database_file, dump_database
 from workspaces.jobs.backup_notes import note_backup
@@ -72,9 +72,8 @@ def make_backup(path: Path, tell: Progress = no_progress) -> BackupResult:
 
 def _make(path: Path, tell: Progress) -> BackupResult:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _check_room(path.parent)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as name:
-        folder = Path(name)
+    with scratch_folder(path.parent, ".trellis-backup-") as folder:
+        _check_room(path.parent)
         database = folder / NAMES[connection.vendor]
         tell("Copying the database …")
         dump_database(database)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import shutil
 import tarfile
-import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -26,6 +25,7 @@ from config.backups.archive import (
     digest_of,
     kept_folders,
     no_progress,
+    scratch_folder,
 )
 from config.backups.databases import (
     NAMES,
@@ -65,8 +65,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
     """
     data = settings.TRELLIS.data_dir
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=data, prefix=".restore-") as name:
-        folder = Path(name)
+    with scratch_folder(data, ".restore-") as folder:
         tell("Reading and checking the backup …")
         manifest = _unpack(path, folder)
         database = folder / NAMES[manifest.engine]
@@ -164,6 +163,9 @@ def _check(manifest: Manifest, database: Path) -> None:
     if manifest.engine != connection.vendor:
         raise BackupError(
             f"The backup is of {_ENGINES[manifest.engine]}, and this installation uses {_ENGINES[connection.vendor]}."
+            " It comes back only to its own kind of database: "
+            + ("unset" if manifest.engine == "sqlite" else "set")
+            + " DATABASE_URL for that."
         )
     if database.name not in manifest.members:
         raise BackupError("The backup holds no database.")
@@ -192,5 +194,7 @@ def _place_files(manifest: Manifest, folder: Path) -> int:
             target = root / inside
             if not target.exists():
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                shutil.move(folder / name, target)
+                draft = target.with_name(f".{target.name}.restoring")
+                shutil.move(folder / name, draft)  # on another disk this takes a while
+                draft.rename(target)
     return count

@@ -44,9 +44,8 @@ def examine(*, is_patient: bool = True) -> list[DoctorFinding]:
     for part, check in _CHECKS.items():
         # Each further question would wait for it as long as the first did, and learn the same.
         is_away = database is not None and database.text in _AWAY and part not in _WITHOUT_DATABASE
-        if part == "database" and not is_patient:
-            check = partial(check_database, is_patient=False)  # noqa: PLW2901  the same in less time
-        one = None if is_away else _run(part, check)
+        quick = None if is_patient else _QUICK.get(part)
+        one = None if is_away else _run(part, quick or check)
         if one is None or (database and one.text in {database.text, NO_TABLES.text}):
             one = look(part, "not looked at", "Mend the database first.")
         elif part == "database" and one.state is FindingState.FAILED:
@@ -94,5 +93,10 @@ _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "mail": check_mail,
     "notifications": check_notifications,
 }
+_QUICK: Final[dict[str, Callable[[str], DoctorFinding]]] = {
+    "database": partial(check_database, is_patient=False),
+    "mail": partial(check_mail, is_patient=False),
+}
+"""The same in less time."""
 
 __all__ = ["DoctorFinding", "FindingState", "examine", "examine_part"]

@@ -6,6 +6,7 @@ import platform
 import shutil
 import ssl
 import stat
+import tempfile
 import time
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -123,7 +124,7 @@ def check_keys(part: str) -> DoctorFinding:
 
 
 def check_disk(part: str) -> DoctorFinding:
-    """Look whether the data folder takes writes, and has room."""
+    """Look whether the data folder takes writes and has room, and whether the folder for temporary files has."""
     folder = settings.TRELLIS.data_dir
     try:
         write_to_data_folder()
@@ -138,4 +139,12 @@ def check_disk(part: str) -> DoctorFinding:
     advice = "Make room: a full disk stops tool calls, since they could not be recorded."
     if free < LEAST_ROOM_BYTES:
         return failed(part, state, advice)
-    return look(part, state, advice) if free < ROOM_BYTES else ok(part, state)
+    if free < ROOM_BYTES:
+        return look(part, state, advice)
+    if (left := shutil.disk_usage(scratch := tempfile.gettempdir()).free) < LEAST_ROOM_BYTES:
+        return look(
+            part,
+            f"{state}; {left / 1024**2:.0f} MiB in {scratch}",
+            "Make room there, or set TMPDIR: larger uploads are refused, since they lie there while they arrive.",
+        )
+    return ok(part, state)

@@ -2,25 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
+import smtplib
+import socket
+import ssl
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils.translation import ngettext
 
 from chat.models import PushDevice
-from config.doctor.findings import DoctorFinding, look, ok
+from config.doctor.findings import DoctorFinding, failed, look, ok
+from workspaces.delivery.smtp import EmailBackend
 from workspaces.delivery.web_push import vapid_keys
 from workspaces.words.formats import whole
 
+_MAIL_SECONDS: Final = 5
 
-def check_mail(part: str) -> DoctorFinding:
-    """Tell where mail goes."""
+
+def check_mail(part: str, *, is_patient: bool = True) -> DoctorFinding:
+    """Tell where mail goes, and whether the mail server lets Trellis in.
+
+    Args:
+        is_patient: false for pages, which do not wait for the mail server.
+    """
     if settings.TRELLIS.email_host is None:
         text = f"written to files in {settings.EMAIL_FILE_PATH}"
         if settings.TRELLIS.database_url is None:
             return ok(part, text)
         return look(part, text, "Set EMAIL_HOST, so that invitations and reports reach people.")
+    if is_patient:
+        try:
+            _greet_mail_server()
+        except OSError as error:
+            text, advice = _mail_fault(error)
+            return failed(part, text, f"{advice} Until then no mail reaches people.")
     return ok(part, f"sent through {settings.TRELLIS.email_host}")
+
+
+def _greet_mail_server() -> None:
+    """Connect and sign in as for a mail, and send none.
+
+    Raises:
+        OSError: it did not work; SMTP's errors are some of these.
+    """
+    server = EmailBackend(timeout=_MAIL_SECONDS)
+    try:
+        server.open()
+    finally:
+        server.close()
+
+
+def _mail_fault(error: OSError) -> tuple[str, str]:
+    """What is wrong with the mail server, and what to do."""
+    host, port = settings.EMAIL_HOST, settings.EMAIL_PORT
+    match error:
+        case socket.gaierror():
+            return (
+                f"this machine finds no mail server of the name {host}",
+                "Correct EMAIL_HOST, or look at the DNS of this machine.",
+            )
+        case smtplib.SMTPAuthenticationError():
+            return (
+                f"{host} refuses the user name or the password",
+                "Correct EMAIL_HOST_USER and EMAIL_HOST_PASSWORD.",
+            )
+        case ssl.SSLCertVerificationError():
+            return (
+                f"the certificate of {host} cannot be trusted ({error.verify_message})",
+                "Set EMAIL_HOST to the name in the certificate, and have this machine trust who issued it.",
+            )
+        case ssl.SSLError() | smtplib.SMTPNotSupportedError():
+            return (
+                f"{host}:{port} does not take what EMAIL_SECURITY says ({settings.TRELLIS.email_security})",
+                "Set EMAIL_SECURITY and EMAIL_PORT as the mail server needs them: mostly starttls and 587, or tls and 465.",
+            )
+    return (
+        f"{host}:{port} does not answer as a mail server ({type(error).__name__})",
+        "Start it, or correct EMAIL_HOST, EMAIL_PORT and EMAIL_SECURITY. A firewall may be between.",
+    )
 
 
 def check_notifications(part: str) -> DoctorFinding:

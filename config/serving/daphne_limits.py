@@ -6,14 +6,22 @@ It offers no way to say so, so its classes are changed before it serves.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
+import logging
 import math
+import struct
 import sys
+import tempfile
 import time
 from collections.abc import Collection
+from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Final, cast
 
 from config.serving.edge import BODY, MostBytes, Scope, refusal
+from workspaces.process.outages import LastingOutage
+
+logger = logging.getLogger(__name__)
 
 _MOST_UNREAD: Final = 64
 """Messages of a socket that may wait for the application. No page sends so many at once."""
@@ -23,6 +31,7 @@ _DROPPED_BYTES: Final = 256 * 1024 * 1024
 """Of a request that was refused: for so long, and so much of it, is read and thrown away."""
 _END_SECONDS: Final = 2.0
 """For what is cancelled at the end of the process."""
+_outage = LastingOutage(logger, begins="no_room_for_requests", ends="room_for_requests_again")
 
 
 def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
@@ -48,6 +57,8 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
     class LimitedRequest(request):  # type: ignore[misc, valid-type]  # known at run time alone
         _received = 0
         _most_bytes = 0
+        _asked_path = ""
+        content: Any
         _is_refused = False
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -77,32 +88,73 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
             else:
                 self.channel.loseConnection()
 
+        def handle_reply(self, message: dict[str, Any]) -> None:
+            super().handle_reply(message)
+            has_end = self.clientproto != b"HTTP/1.0" or self.responseHeaders.hasHeader(
+                b"content-length"
+            )
+            if message["type"] == "http.response.start" and not has_end:
+                self._reset_at_close(True)
+
+        def finish(self) -> None:
+            self._reset_at_close(False)
+            super().finish()
+
+        def _reset_at_close(self, is_reset: bool) -> None:
+            """Have the system reset the connection where the process is killed, as `break_off` does where it lives."""
+            line = getattr(getattr(self.channel, "transport", None), "socket", None)
+            if line is not None:
+                with contextlib.suppress(OSError):
+                    line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", is_reset, 0))
+
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
-            super().gotLength(length)
             # The request itself learns its path once its body is there.
             path = bytes(getattr(self.channel, "_path", b"")).partition(b"?")[0]
-            self._most_bytes = most_bytes(path.decode("latin-1"))
+            self._asked_path = path.decode("latin-1")
+            self._most_bytes = most_bytes(self._asked_path)
+            try:
+                super().gotLength(length)
+            except OSError as error:
+                self.content = io.BytesIO()
+                self._refuse_for_room(error)
             if length is not None and length > self._most_bytes:
-                self._refuse()
+                self._refuse(413, b"Content Too Large")
 
         def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
             self._received += len(data)
             if self._received > self._most_bytes:
-                self._refuse()
-            if not self._is_refused:
+                self._refuse(413, b"Content Too Large")
+            if self._is_refused:
+                return
+            try:
                 super().handleContentChunk(data)
+            except OSError as error:
+                self._refuse_for_room(error)
 
         def requestReceived(self, *args: Any) -> None:  # noqa: N802 - Twisted's name
-            if not self._is_refused:
-                super().requestReceived(*args)
+            if self._is_refused:
+                return
+            try:
+                self.content.flush()
+            except OSError as error:
+                self._refuse_for_room(error)
+                return
+            if not isinstance(self.content, io.BytesIO):  # it is on the disk
+                _outage.is_over()
+            super().requestReceived(*args)
 
-        def _refuse(self) -> None:
+        def _refuse_for_room(self, error: OSError) -> None:
+            # Twisted would break the connection off, and tell nobody why.
+            _outage.note(error, folder=tempfile.tempdir, why=error.strerror)
+            self._refuse(507, b"Insufficient Storage")
+
+        def _refuse(self, status: int, reason: bytes) -> None:
             if self._is_refused:
                 return
             self._is_refused = True
-            self.content.close()
-            path = bytes(getattr(self.channel, "_path", b"")).partition(b"?")[0]
-            _end(self.channel, path.decode("latin-1"), 413, b"Content Too Large")
+            with contextlib.suppress(OSError):  # it writes what is left
+                self.content.close()
+            _end(self.channel, self._asked_path, status, reason)
 
     def refuse_long_line(self: Any, line: bytes) -> None:
         # Twisted would close the connection without a word, and nobody would know why.

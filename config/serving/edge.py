@@ -234,6 +234,7 @@ _PHRASES = {
     413: ("too_large", "The request body is too large."),
     414: ("address_too_long", "The address is too long."),
     431: ("header_too_long", "A header is too long."),
+    507: ("no_room", "The server's disk has no room for what you sent. Tell whoever runs it."),
 }
 
 
@@ -243,7 +244,8 @@ def refusal(path: str, status: int) -> tuple[bytes, bytes]:
     if not path.startswith("/api/"):
         return b"text/plain; charset=utf-8", f"{detail}\n".encode()
     errors = [{"code": code, "detail": detail, "attr": None}]
-    return b"application/json", json.dumps({"type": "client_error", "errors": errors}).encode()
+    kind = "client_error" if status < 500 else "server_error"
+    return b"application/json", json.dumps({"type": kind, "errors": errors}).encode()
 
 
 async def _refuse(scope: Scope, send: Send, status: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import logging.config
+import math
 import re
 import sys
 from collections.abc import Callable, MutableMapping
@@ -12,6 +13,8 @@ from typing import Any, Final
 
 import structlog
 from opentelemetry import trace
+
+from workspaces.process.outages import TELL_SECONDS
 
 EventDict = MutableMapping[str, Any]
 MOST_A_MINUTE: Final = 60
@@ -64,6 +67,25 @@ class RateLimitFilter(logging.Filter):
             record.msg = f"{record.getMessage()} (further lines of this minute are left out)"
             record.args = ()
         return self._count <= MOST_A_MINUTE
+
+
+class OncePerOutage(logging.Filter):
+    """Of a pool that cannot connect to PostgreSQL, lets a line in ten minutes through. It writes one for each try."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the line is written."""
+        text = str(record.msg)
+        is_try = text.startswith(("error connecting", "reconnection attempt"))
+        if record.name != "psycopg.pool" or not is_try:
+            return True
+        if record.created < self._told.get(text, -math.inf) + TELL_SECONDS:
+            return False
+        self._told[text] = record.created
+        return True
 
 
 class OncePerFailure(logging.Filter):
@@ -138,12 +160,13 @@ def configure_logging(*, level: str, as_json: bool) -> None:
             "filters": {
                 "sparing": {"()": RateLimitFilter},
                 "once_per_failure": {"()": OncePerFailure},
+                "once_per_outage": {"()": OncePerOutage},
             },
             "handlers": {
                 "stderr": {
                     "class": "logging.StreamHandler",
                     "formatter": "trellis",
-                    "filters": ["sparing"],
+                    "filters": ["sparing", "once_per_outage"],
                 }
             },
             "root": {"handlers": ["stderr"], "level": level},

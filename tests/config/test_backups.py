@@ -27,7 +27,7 @@ from django.db import connection
 
 from chat.artifacts.storage import store
 from config.backups import BackupError, make_backup, restore, restore_backup
-from config.backups.archive import MANIFEST
+from config.backups.archive import MANIFEST, scratch_folder
 from config.backups.databases import load_database
 from config.env import ROOT
 from config.installation.folder_lock import hold
@@ -348,6 +348,48 @@ def test_a_restore_that_fails_leaves_what_was_there(
         with pytest.raises(BackupError, match="No space left"):
             restore_backup(backup, replaces=True)
     tenant.workspace.refresh_from_db()
+
+
+@pytest.mark.sqlite
+def test_a_restore_that_is_killed_leaves_a_database_and_no_half_files(
+    backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2236: `up` would have begun a new database, and the next restore would have kept half a file."""
+    monkeypatch.setattr(restore, "others_at_work", lambda: 0)  # this test has it open
+    database = Path(str(settings.DATABASES["default"]["NAME"]))
+    artifacts = settings.TRELLIS.data_dir / "artifacts"
+    [stored] = [path for path in artifacts.rglob("*.*") if path.read_bytes().startswith(b"the min")]
+    replace = Path.replace
+
+    def half(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:3])
+        raise KeyboardInterrupt
+
+    def stop(source: Path, target: Path) -> Path:
+        if source.name == "database.sqlite3":
+            raise KeyboardInterrupt
+        return replace(source, target)
+
+    stored.unlink()
+    for name, killed in (("shutil.move", half), ("pathlib.Path.replace", stop)):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(name, killed)
+            restore_backup(backup, replaces=True)
+        assert stored.exists() is (name != "shutil.move")
+        assert database.exists()
+    assert stored.read_bytes() == b"the minutes of the meeting"
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-2236: each left a whole copy of the database, in a folder that nobody sees. One that is at work keeps its own."""
+    left = tmp_path / ".trellis-backup-12345678"
+    left.mkdir()
+    (left / "database.sqlite3").touch()
+    with scratch_folder(tmp_path, ".trellis-backup-") as of_another:
+        assert not left.exists()
+        make_backup(tmp_path / "backup.tar.gz")
+        assert of_another.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["backup.tar.gz"]
 
 
 def test_a_backup_that_finds_no_room_says_so(

@@ -6,6 +6,10 @@ import errno
 import io
 import json
 import os
+import shutil
+import socketserver
+import tempfile
+import threading
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -479,3 +483,52 @@ def test_a_given_file_that_is_not_there_is_told(
     assert "MCP_SERVERS_FILE" in found["settings"].text
     path.write_text("{}")
     assert "MCP_SERVERS_FILE" not in {one.part: one for one in doctor.examine()}["settings"].text
+
+
+class MailServer(socketserver.StreamRequestHandler):
+    """As much of one as is asked before a mail."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail.example.org\r\n")
+        for line in self.rfile:
+            is_refused = line.startswith(b"AUTH")
+            self.wfile.write(b"535 no\r\n" if is_refused else b"250-hello\r\n250 AUTH PLAIN\r\n")
+
+
+def test_a_mail_server_that_takes_no_mail_is_told(tenant: Tenant, settings: Settings) -> None:
+    """REL-2234: the doctor tries it; pages do not wait for it, and nothing but the doctor fails for it."""
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": "mail.example.org"})
+    settings.EMAIL_HOST = "mail.invalid"
+    found = doctor.examine_part("mail")
+    assert found.state is FindingState.FAILED
+    assert "no mail server of the name mail.invalid" in found.text
+    assert "EMAIL_HOST" in found.advice
+    assert {one.part: one for one in doctor.examine(is_patient=False)}["mail"].state is (
+        FindingState.OK
+    )
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address[:2]
+        assert doctor.examine_part("mail").state is FindingState.OK
+        settings.EMAIL_HOST_USER, settings.EMAIL_HOST_PASSWORD = "trellis", "wrong"
+        assert "EMAIL_HOST_PASSWORD" in doctor.examine_part("mail").advice
+        settings.EMAIL_USE_TLS = True
+        assert "EMAIL_SECURITY" in doctor.examine_part("mail").advice
+        server.shutdown()
+    assert "does not answer" in doctor.examine_part("mail").text
+
+
+def test_a_full_folder_for_temporary_files_is_told(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2237: it is often another disk than that of the data folder."""
+    asked = shutil.disk_usage
+
+    def usage(folder: object) -> object:
+        free = 1 if folder == tempfile.gettempdir() else machine.ROOM_BYTES
+        return asked("/")._replace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    found = doctor.examine_part("disk")
+    assert found.state is FindingState.LOOK
+    assert "TMPDIR" in found.advice

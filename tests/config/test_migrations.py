@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -16,12 +18,14 @@ from django.db.migrations.state import ProjectState
 
 from audit.append_only import create_triggers, remove_triggers, trigger_statements
 from config.env import ROOT
+from config.management.commands import migrate
 from mcp_servers.klavis.models import KlavisAccount
 from mcp_servers.models import ServerState
 from tests.config.made_tables import SQUASHED
 from tests.factories import make_tenant
 from tests.mcp_servers.factories import http_server
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
+from workspaces.database import hold_lock
 from workspaces.database.first_tables import is_new, only_changed_models
 
 
@@ -192,3 +196,34 @@ def test_tables_of_klavis_from_before_it_was_an_app_stay_as_they_are(
     kept = KlavisAccount.objects.for_workspace(tenant.workspace).get()
     assert (kept.pk, kept.base_url) == (account.pk, "https://klavis.example.org")
     assert ("klavis", "0001_initial") in MigrationRecorder(connection).applied_migrations()
+
+
+@pytest.mark.postgresql
+def test_of_processes_that_migrate_at_once_one_does_and_the_others_wait(
+    transactional_db: None,
+) -> None:
+    """REL-2231: two that began with an empty database ended with a traceback about a name of PostgreSQL's own."""
+
+    def wait_and_migrate() -> str:
+        out = StringIO()
+        try:
+            call_command("migrate", verbosity=0, stdout=out)
+        finally:
+            connections.close_all()
+        return out.getvalue()
+
+    with ThreadPoolExecutor() as threads:
+        with hold_lock(migrate.LOCK):
+            other = threads.submit(wait_and_migrate)
+            wait_until(_is_somebody_waiting, what="the other migration")
+            assert not other.done()
+        assert "Waiting for it to finish" in other.result(PATIENCE)
+
+
+def _is_somebody_waiting() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted)",
+            [migrate.LOCK],
+        )
+        return bool(cursor.fetchone()[0])

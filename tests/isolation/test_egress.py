@@ -44,6 +44,8 @@ ALLOWED = {
     "chat/providers/openai_compatible.py": "drives the client it is given",
     "chat/providers/listing.py": "asks a provider for its models with the egress client",
     "chat/providers/choosing.py": "asks the egress client whether a local model answers",
+    "config/serving/daphne_limits.py": "sets options of connections that others opened to the server",
+    "config/doctor/outgoing.py": "names what goes wrong with a mail server, and opens nothing itself",
     "workspaces/delivery/webhooks.py": "posts with the egress client",
     "workspaces/delivery/web_push.py": "names the client that it is given",
     "chat/demo_model/transport.py": "answers inside the process, and opens nothing",

@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
@@ -24,12 +24,14 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.db import (
+    DEFAULT_DB_ALIAS,
     DatabaseError,
     InterfaceError,
     InternalError,
     OperationalError,
     close_old_connections,
     connection,
+    connections,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
@@ -149,6 +151,36 @@ def lock_until_commit(number: int) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
+@contextlib.contextmanager
+def hold_lock(number: int, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Hold a lock of all processes for what takes many transactions, by a connection of its own.
+
+    On SQLite nothing is locked: the data folder's one server is alone.
+
+    Args:
+        number: names the lock; one constant beside whatever it guards.
+        waiting: called once if another process has it.
+    """
+    if connection.vendor == "sqlite":
+        yield
+        return
+    holder = connections.create_connection(DEFAULT_DB_ALIAS)
+    try:
+        holder.set_autocommit(False)
+        with holder.cursor() as cursor:
+            for name in ("lock", "statement", "idle_in_transaction_session"):
+                cursor.execute(f"SET LOCAL {name}_timeout = 0")
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
+            if not cursor.fetchone()[0]:
+                waiting()
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+        yield
+    finally:
+        with contextlib.suppress(DatabaseError):
+            holder.rollback()
+        holder.close()
 
 
 def database_now() -> datetime:

@@ -18,8 +18,9 @@ from django.db import transaction
 
 from workspaces.database import leave_database
 from workspaces.process.loop_threads import LoopThread
+from workspaces.process.outages import LastingOutage
 
-logger = logging.getLogger(__name__)
+_outage = LastingOutage(logging.getLogger(__name__), begins="nudges_lost", ends="nudges_sent_again")
 
 _SEND_TIMEOUT_SECONDS = 2.0
 
@@ -132,4 +133,6 @@ async def _send(group: str, message: dict[str, object]) -> None:
             await layer.group_send(group, message)
     except Exception as error:  # noqa: BLE001 - whatever a layer raises
         # Whatever is wrong with Redis, the rows are right and pages heal from them.
-        logger.warning("nudge_lost", extra={"group": group, "reason": type(error).__name__})
+        _outage.note(error, group=group)
+    else:
+        _outage.is_over()

@@ -2,14 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Collection
+from typing import Final
 from uuid import uuid4
 
-from channels_redis.pubsub import RedisPubSubChannelLayer, RedisPubSubLoopLayer
+from channels_redis.pubsub import (
+    RedisPubSubChannelLayer,
+    RedisPubSubLoopLayer,
+    RedisSingleShardConnection,
+)
+from redis import RedisError
+
+from workspaces.process.outages import LastingOutage
+
+logger = logging.getLogger(__name__)
+
+AGAIN_SECONDS: Final = 1.0
+"""After which what could not be received is tried again."""
+_LOOK_SECONDS: Final = 0.1
+_outage = LastingOutage(logger, begins="nudges_not_received", ends="nudges_received_again")
+
+
+class _Connection(RedisSingleShardConnection):
+    """As its base, which writes a traceback each second while Redis is away."""
+
+    async def _do_receiving(self) -> None:
+        while True:
+            try:
+                await self._receive_next()
+            except (RedisError, OSError) as error:
+                _outage.note(error)
+                await asyncio.sleep(AGAIN_SECONDS)
+            except Exception:
+                logger.exception("nudge_not_understood")
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _receive_next(self) -> None:
+        if self._pubsub is None or not self._pubsub.subscribed:
+            await asyncio.sleep(_LOOK_SECONDS)
+            return
+        message = await self._pubsub.get_message(
+            ignore_subscribe_messages=True, timeout=_LOOK_SECONDS
+        )
+        _outage.is_over()
+        self._receive_message(message)
 
 
 class ChannelLayer(RedisPubSubChannelLayer):
     """As its base, which knows its own members only."""
+
+    def _get_layer(self) -> RedisPubSubLoopLayer:
+        here: RedisPubSubLoopLayer = super()._get_layer()
+        if not isinstance(here._shards[0], _Connection):  # it has just been made
+            here._shards = [_Connection(shard.host, here) for shard in here._shards]
+        return here
 
     async def new_channel(self, prefix: str = "specific.") -> str:
         """A channel of this process; unlike its base, it keeps nothing of one that could not be opened.

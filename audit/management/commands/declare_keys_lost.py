@@ -7,7 +7,6 @@ import platform
 from contextlib import suppress
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit.proof.signing import SigningKeyMissing
@@ -36,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--fingerprint",
             default="",
-            help="of the lost key, as you noted it elsewhere; at least 16 digits",
+            help="of the lost signing key, as you noted it elsewhere; at least 16 digits",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,22 +51,20 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         if loss is None:
             self.stdout.write(
-                "The key that signs the log is in the settings, so there is no loss to declare. To see whether entries were"
-                " altered, run: python3 manage.py verify_audit"
+                "The key that signs the log is in the settings, and the newest checkpoint says of no other TRELLIS_AUDIT_KEY"
+                " that it is the log's. So there is no loss to declare. To see whether entries were altered, run:"
+                " python3 manage.py verify_audit"
             )
-            if settings.TRELLIS.audit_signing_keys:
-                self.stdout.write(
-                    "The loss of TRELLIS_AUDIT_KEY alone cannot be declared: it looks like altered entries."
-                )
             return
         self._show(loss)
         if not options["reason"]:
             self.stdout.write(
-                "Nothing was declared. Put the key back if you can. If it is lost for good, run this with --reason and"
-                " --fingerprint."
+                "Nothing was declared. Put the key back if you can. If it is lost for good, run this with --reason"
+                + (" and --fingerprint." if loss.signing_key else ".")
             )
             return
-        _compare(loss, options["fingerprint"])
+        if loss.signing_key:
+            _compare(loss.signing_key, options["fingerprint"])
         try:
             declare_key_loss(loss, by=_person(), reason=options["reason"][:500])
         except Conflict as error:
@@ -83,11 +80,16 @@ class Command(BaseCommand):
                 f"The loss is declared. The log is {report.result} for other reasons.", returncode=1
             )
         self.stdout.write(
-            "The loss is declared. Give your auditors the fingerprint of the new key."
+            "The loss is declared."
+            + (" Give your auditors the fingerprint of the new key." if loss.signing_key else "")
         )
 
     def _show(self, loss: KeyLoss) -> None:
-        self.stdout.write(f"The key that signed the log is not in the settings: {loss.signing_key}")
+        self.stdout.write(
+            f"The key that signed the log is not in the settings: {loss.signing_key}"
+            if loss.signing_key
+            else "The newest checkpoint says that the log has another TRELLIS_AUDIT_KEY than the settings."
+        )
         for chain in loss.chains:
             if chain.until and chain.newest:
                 self.stdout.write(
@@ -100,10 +102,10 @@ class Command(BaseCommand):
                 self.stdout.write(f"… and {whole(more)} more.")
 
 
-def _compare(loss: KeyLoss, given: str) -> None:
+def _compare(signing_key: str, given: str) -> None:
     """Refuse unless a person knows the lost key by another way than from this database."""
     digits = given.lower().replace(":", "").strip()
-    if len(digits) < _LEAST_DIGITS or not loss.signing_key.startswith(digits):
+    if len(digits) < _LEAST_DIGITS or not signing_key.startswith(digits):
         raise CommandError(
             "--fingerprint has to be that of the lost key, as you or your auditors noted it elsewhere. If it is another one"
             " than above, somebody has replaced the log.",

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from config.installation.versions import note_version
+from workspaces.database import hold_lock
 from workspaces.database.first_tables import is_new, only_changed_models
+
+LOCK: Final = 0x7472_6D67
+"""Number of the advisory lock under which migrations are applied."""
 
 
 class Command(migrate.Command):
-    """Bring the database to what the code needs."""
+    """Bring the database to what the code needs. Of many processes that begin to at once, one does and the others wait."""
 
     requires_system_checks: list[str] = []  # they run below
 
@@ -27,9 +31,17 @@ class Command(migrate.Command):
         """Apply migrations, as Django does."""
         if not options["skip_checks"]:
             self.check(databases=[options["database"]])
-        has_nothing = is_new(connections[options["database"]])
-        with only_changed_models() if has_nothing else nullcontext():
-            super().handle(*args, **options)
-        is_whole = not (options["app_label"] or options["plan"] or options["check_unapplied"])
-        if is_whole and options["database"] == DEFAULT_DB_ALIAS:
-            note_version()
+        only_looks = options["plan"] or options["check_unapplied"]
+        with nullcontext() if only_looks else hold_lock(LOCK, waiting=self._tell):
+            has_nothing = is_new(connections[options["database"]])
+            with only_changed_models() if has_nothing else nullcontext():
+                super().handle(*args, **options)
+            is_whole = not (options["app_label"] or only_looks)
+            if is_whole and options["database"] == DEFAULT_DB_ALIAS:
+                note_version()
+
+    def _tell(self) -> None:
+        self.stdout.write(
+            "Another process is bringing the database up to date. Waiting for it to finish …"
+        )
+        self.stdout.flush()

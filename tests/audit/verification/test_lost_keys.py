@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ from pydantic import SecretStr
 
 from audit.actions import Action
 from audit.alerts.conditions import measure
+from audit.management.commands import declare_keys_lost
 from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditSeal
-from audit.proof.signing import signing_keys
+from audit.proof.signing import signed, signing_keys
 from audit.proof.trellis_verify import VerificationReport, verify_export
 from audit.sealing import external_checkpoint, key_loss, sealer
 from audit.sealing.checkpoints import make_checkpoint
@@ -271,7 +273,6 @@ def test_altered_entries_are_not_taken_for_a_lost_key(
         alter_everything(tenant)
         out = declare(signing_keys()[0].fingerprint)
         assert "no loss to declare" in out
-        assert ("cannot be declared" in out) is is_signing_key_named
         assert check().result == "altered"
     assert nothing_is_declared()
 
@@ -296,8 +297,100 @@ def test_where_only_the_signing_key_is_lost_altered_entries_are_not_declared_awa
         bodied(tenant)
         alter_everything(tenant)
         old = signing_keys()[0].fingerprint
-    with keys("b"), pytest.raises(CommandError, match="nothing can be declared"):
-        declare(old)
+    with keys("b"):
+        with pytest.raises(CommandError, match="So they were altered"):
+            declare(old)
+        forget_key_checks()
+        with pytest.raises(CommandError, match="nothing can be declared"):
+            declare(old)
+    assert nothing_is_declared()
+
+
+def forget_key_checks() -> None:
+    """As in a log of a version that stated none; the command makes no checkpoint while the signing key is missing."""
+    newest = AuditCheckpoint.objects.order_by("-number").first()
+    assert newest is not None
+    statement = json.loads(newest.statement)
+    del statement["audit_key"], statement["key"]
+    with keys("a"):
+        text, signature = signed(statement, signing_keys()[0])
+    tamper(
+        "UPDATE audit_auditcheckpoint SET statement = %s, signature = %s, hash = %s WHERE number = %s",
+        *(text, signature, hashlib.sha256(text.encode()).hexdigest(), newest.number),
+    )
+    external_checkpoint.file_path().unlink()
+
+
+def test_the_loss_of_the_audit_key_alone_is_declared(tenant: Tenant) -> None:
+    """REL-2235: each checkpoint states which key is the log's, so that another one is no matter of belief."""
+    with keys("a"):
+        lost_log(tenant)
+        with other_key():
+            sealer.seal_pending()
+            bodied(tenant)
+            sealer.seal_pending()
+            make_checkpoint()
+            with pytest.raises(CommandError):
+                call_command("verify_audit", stdout=io.StringIO())
+            assert "another TRELLIS_AUDIT_KEY" in declare("", reason="")
+            assert nothing_is_declared()
+            assert "WHOLE" in declare("")
+            assert seals().state is FindingState.OK
+            bodied(tenant)
+            sealer.seal_pending()
+            make_checkpoint()
+            assert check().result == "whole"
+            assert export(signing_keys()[0].fingerprint).result == "whole"
+            assert "no loss to declare" in declare("")
+
+
+def test_the_loss_of_both_keys_is_declared_where_the_settings_name_them(tenant: Tenant) -> None:
+    """REL-2235: with the fingerprint of the lost signing key, as ever."""
+    with keys("a"):
+        old = lost_log(tenant)
+    with keys("b"), other_key():
+        sealer.seal_pending()
+        with pytest.raises(CommandError, match="noted it elsewhere"):
+            declare("")
+        assert "WHOLE" in declare(old)
+
+
+def test_a_wrong_audit_key_for_a_while_makes_the_right_one_no_lost_one(tenant: Tenant) -> None:
+    """SEC-921: what a checkpoint states of the key stays, whatever key the process has that signs."""
+    with keys("a"):
+        sealed_log(tenant)
+        with other_key():
+            write_entries(tenant, 1)
+            assert make_checkpoint() is not None
+        alter_everything(tenant)
+        assert "no loss to declare" in declare("")
+    assert nothing_is_declared()
+
+
+@pytest.mark.parametrize("kind", ["interval", "rotation"])
+def test_a_forged_key_check_declares_nothing(tenant: Tenant, kind: str) -> None:
+    """SEC-921: whoever can write to the database cannot sign, also not as a key that introduces the one of now."""
+    with keys("a"):
+        sealed_log(tenant)
+        newest = AuditCheckpoint.objects.order_by("-number").first()
+        assert newest is not None
+        statement = {**json.loads(newest.statement), "audit_key": "0" * 32, "kind": kind}
+        ours = statement.pop("key")
+        with keys("x"):
+            text, signature = signed({**statement, "next_key": ours}, signing_keys()[0])
+        if kind == "interval":
+            text = json.dumps({**statement, "key": ours})
+        tamper(
+            "UPDATE audit_auditcheckpoint SET statement = %s, signature = %s WHERE number = %s",
+            *(text, signature, newest.number),
+        )
+        with (
+            patch.object(declare_keys_lost, "make_checkpoint"),
+            pytest.raises(CommandError, match="was altered"),
+        ):
+            declare("")
+        alter_everything(tenant)
+        assert "no loss to declare" in declare("")
     assert nothing_is_declared()
 
 
@@ -404,3 +497,22 @@ def test_a_long_log_is_declared_in_parts(tenant: Tenant) -> None:
         )
         assert [row.details["part"] for row in rows.order_by("pk")] == [1, 2, 3]
         assert check().result == "whole"
+
+
+def test_an_older_checkpoint_makes_no_key_lost_that_came_after_it(tenant: Tenant) -> None:
+    """SEC-921: neither in the place of the newest one, nor where those after it were deleted."""
+    with keys("a"):
+        lost_log(tenant)
+        before = AuditCheckpoint.objects.order_by("-number").first()
+        assert before is not None
+        with other_key():
+            declare("")
+            alter_everything(tenant)
+            tamper(
+                "UPDATE audit_auditcheckpoint SET statement = %s, signature = %s WHERE number > %s",
+                *(before.statement, before.signature, before.number),
+            )
+            assert "no loss to declare" in declare("")
+            tamper("DELETE FROM audit_auditcheckpoint WHERE number > %s", before.number)
+            with pytest.raises(CommandError, match="tells of a newer log"):
+                declare("")

@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from config.celery import app
 from config.installation.jobs import all_jobs, read_jobs
@@ -18,6 +20,7 @@ from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from workspaces.database import database_now
 from workspaces.jobs.job_runs import JobRuns, last_begun
 from workspaces.models import BackgroundJob, InstalledVersion, WorkerSeen
+from workspaces.process import outages
 from workspaces.process.schedules import DAY, HOUR, WEEK
 
 
@@ -83,6 +86,42 @@ def test_jobs_that_nobody_takes_do_not_pile_up(
     app.control.purge()
     scheduler.apply_entry(scheduler.schedule[OFTEN])
     assert read_queue().tasks == 1
+
+
+def test_while_redis_is_away_the_log_says_it_once_and_daily_jobs_are_made_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-2233: they counted as done until the next day, and each job that failed was three tracebacks."""
+    for name in all_jobs():
+        ran(name, timedelta(seconds=1))
+    ran(DAILY, DAY + HOUR)
+    scheduler = JobScheduler(app=app, lazy=True)
+    scheduler.setup_schedule()
+    handed_out: list[str] = []
+
+    def hand_out(_self: Scheduler, entry: ScheduleEntry, **_: object) -> None:
+        handed_out.append(entry.task)
+        if minutes == 1:
+            try:
+                raise OperationalError
+            except OperationalError:
+                raise SchedulingError  # noqa: B904  as Celery does
+
+    monkeypatch.setattr(Scheduler, "apply_async", hand_out)
+    monkeypatch.setattr(outages, "QUIET_SECONDS", 0.0)
+    for minutes in range(1, 4):  # Redis is away in the first
+        handed_out.clear()
+        with time_machine.travel(timezone.now() + timedelta(minutes=minutes), tick=False):
+            while scheduler.tick() == 0:
+                pass
+        assert OFTEN in handed_out
+        assert (DAILY in handed_out) is (minutes < 3)
+    assert caplog.messages == ["jobs_not_handed_out", "jobs_handed_out_again"]
+
+
+def test_workers_try_for_ever_to_reach_redis() -> None:
+    """REL-2233: Celery's own end after 100 tries, which is 50 minutes."""
+    assert app.conf.broker_connection_max_retries is None
 
 
 @pytest.mark.parametrize("name", [DAILY, OFTEN])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from config.bootstrap import ROOT
 from tests.ports import free_port
 
 SERVER = """
-import asyncio, json, psutil, sys
+import asyncio, json, os, psutil, resource, signal, sys
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from config.serving.daphne_limits import (
@@ -64,6 +65,15 @@ async def application(scope, receive, send):
         return
     if scope["path"] == "/fails":
         raise RuntimeError("on purpose")
+    if scope["path"] in ("/streamed", "/killed-halfway"):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(3):
+            await send({"type": "http.response.body", "body": b"x" * 50_000, "more_body": True})
+            await asyncio.sleep(0.01)
+        if scope["path"] == "/killed-halfway":
+            os.kill(os.getpid(), signal.SIGKILL)
+        await send({"type": "http.response.body", "body": b"y" * 2_000_000})
+        return
     if scope["path"] == "/fails-halfway":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"half", "more_body": True})
@@ -78,6 +88,8 @@ async def application(scope, receive, send):
     counting.cancel()
     await answer(send, root=scope["root_path"], read=read, memory=most, turns=len(turns))
 
+if len(sys.argv) > 2:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 limit_bodies_of_daphne(lambda path: MOST)
 let_daphne_say_why()
 let_daphne_send_at_once()
@@ -93,10 +105,10 @@ Server(
 
 
 @contextmanager
-def serving() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def serving(*limits: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     number = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(number)],
+        [sys.executable, "-c", SERVER, str(number), *limits],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -163,6 +175,18 @@ def test_a_body_that_is_too_large_is_refused_in_words(port: int) -> None:
     assert [one["code"] for one in told_by(answer)["errors"]] == ["too_large"]
 
 
+def test_a_body_that_finds_no_room_on_the_disk_is_refused_in_words() -> None:
+    """REL-2237: the connection broke off, and neither the sender nor the log knew why. What needs no disk goes on."""
+    with serving("500000") as (port, _):
+        for size in (400_000, 3_000_000, 501_000):
+            answer = answer_to(port, "POST /api/x/ HTTP/1.1", b"x" * size)
+            if size < 500_000:
+                assert told_by(answer)["read"] == size
+            else:
+                assert answer.startswith(b"HTTP/1.1 507 ")
+                assert [one["code"] for one in told_by(answer)["errors"]] == ["no_room"]
+
+
 def test_who_sends_all_of_a_body_that_is_too_large_reads_why_it_was_refused(port: int) -> None:
     """REL-1621: as a proxy does, which would see a broken server where the connection is reset, and ask it no more."""
     piece = b"x" * 1024 * 1024
@@ -206,6 +230,16 @@ def test_an_answer_that_fails_halfway_ends_there_and_harms_nobody_else(port: int
     assert answer_to(port, "GET /fails HTTP/1.1").startswith(b"HTTP/1.1 500")
     with pytest.raises(ConnectionResetError):
         answer_to(port, "GET /fails-halfway HTTP/1.0")
+
+
+def test_an_answer_whose_process_is_killed_does_not_look_whole() -> None:
+    """REL-2239: also where no length and no end is sent. One that comes to its end arrives whole."""
+    with serving() as (port, process):
+        whole = answer_to(port, "GET /streamed HTTP/1.0").partition(b"\r\n\r\n")[2]
+        assert (len(whole), whole[-1:]) == (2_150_000, b"y")
+        with pytest.raises(ConnectionResetError):
+            answer_to(port, "GET /killed-halfway HTTP/1.0")
+        assert process.wait() == -signal.SIGKILL
 
 
 def socket_to(port: int, path: str = "/ws/") -> socket.socket:
