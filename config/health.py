@@ -1,4 +1,4 @@
-"""``/healthz``: the process lives. ``/readyz``: it can serve: database, schema and Redis answer, and writes are taken."""
+"""``/healthz``: the process lives. ``/readyz``: it can serve: the database answers, its schema fits, and writes are taken."""
 
 from __future__ import annotations
 
@@ -138,26 +138,24 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """Say whether this process can serve; 503 names the parts that cannot, without their addresses."""
-    checks: dict[str, Callable[[], None]] = {
-        "database": _check_database,
-        "cache": _check_cache,
-        "layer": _check_layer,
-    }
-    results = {name: _run(name, check) for name, check in checks.items()}
-    if results["database"] == "ok":
+    results = {"database": _run("database", _check_database)}
+    has_database = results["database"] == "ok"
+    if has_database:
         results["row_security"] = _run("row_security", policies_fit.check)
         results["database_writes"] = _run("database_writes", database_writes.check)
     results["data_folder"] = _run("data_folder", data_folder_writes.check)
     if is_shutting_down():
         results["process"] = "stopping"
     is_ready = all(result == "ok" for result in results.values())
-    if results["database"] == "ok":
+    # Turns go on without these, and where one is away it is so for every process: sending people elsewhere helps nobody.
+    results["cache"] = _run("cache", _check_cache)
+    results["layer"] = _run("layer", _check_layer)
+    if has_database:
         results["log_signing"] = _run("log_signing", _check_log_signing)
-    # A log that cannot be signed is an alarm, and no reason to send people elsewhere.
     is_well = all(result == "ok" for result in results.values())
     status = "unavailable" if not is_ready else "ok" if is_well else "degraded"
     answer: dict[str, object] = {"status": status, "checks": results}
-    if results["database"] == "ok" and request.user.is_authenticated and request.user.is_superuser:
+    if has_database and request.user.is_authenticated and request.user.is_superuser:
         answer["restore"] = "unconfirmed" if restore_detection.is_unconfirmed() else "none"
         answer["problems"] = [
             _ADVICE[name] for name, result in results.items() if result == "failed"
