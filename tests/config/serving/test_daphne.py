@@ -107,17 +107,16 @@ Server(
 @contextmanager
 def serving(*limits: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     number = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(number), *limits],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    yield number, process
-    process.terminate()
-    process.wait()
+    command = [sys.executable, "-c", SERVER, str(number), *limits]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield number, process
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="module")
