@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from chat.engine.waiting import tell_second_persons
@@ -16,6 +14,7 @@ from chat.services.turns import queue_again
 from chat.values import ToolCallStatus
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from workspaces.changes import ConfigurationChange, configuration_changed
+from workspaces.database import once_after_commit
 from workspaces.jobs.sweeping import sweep
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -37,16 +36,22 @@ def listen_to_servers() -> None:
 def _changed(sender: type[McpServer | McpTool], change: ConfigurationChange, **_: Any) -> None:
     if change.verb == "created" or (change.verb == "changed" and not _FIELDS & set(change.after)):
         return
-    named = {"server_id" if sender is McpServer else "tool_id": UUID(change.object_id)}
-    transaction.on_commit(partial(release_calls, **named), robust=True)
+    if change.workspace_id is not None:
+        once_after_commit(release_calls, workspace_id=change.workspace_id)
 
 
-def release_calls(**named: UUID) -> int:
+def release_calls(workspace_id: UUID | None = None) -> int:
     """Let every call go on whose tool is gone, switched off, blocked, or not what the person is asked about; how many.
 
     The gate refuses such a call, and says why on its card and in the log.
+
+    Args:
+        workspace_id: looks at the calls of this one alone.
     """
-    return sweep(_withdrawn().filter(**named), _release, label="release_calls", most=_MOST_RELEASED)
+    rows = _withdrawn()
+    if workspace_id is not None:
+        rows = rows.filter(workspace_id=workspace_id)
+    return sweep(rows, _release, label="release_calls", most=_MOST_RELEASED)
 
 
 def _withdrawn() -> WorkspaceQuerySet[ToolCall]:

@@ -1,5 +1,6 @@
 """How the product speaks to its database: threads, statements that are compiled once, and what each engine needs."""
 
+from workspaces.database.commits import once_after_commit
 from workspaces.database.connections import (
     THREADS,
     commit_durably,
@@ -28,6 +29,7 @@ __all__ = [
     "is_unavailable",
     "leave_database",
     "lock_until_commit",
+    "once_after_commit",
     "statement_cursor",
     "wait_for",
 ]

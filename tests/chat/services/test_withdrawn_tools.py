@@ -9,11 +9,17 @@ from chat.engine.calls import refuse_call
 from chat.engine.leases import Lease
 from chat.engine.waiting import go_on_in_place
 from chat.services.withdrawn_tools import release_calls
-from mcp_servers.models import McpServer, McpTool
-from mcp_servers.registry.services import delete_server, set_server_active, set_tool_enabled
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.registry.services import (
+    delete_server,
+    set_approval_override,
+    set_server_active,
+    set_tool_enabled,
+)
 from tests.chat.conftest import Chat
 from tests.chat.services.questions import wait_for_question
 from tests.chat.services.waiting_calls import waiting_call
+from workspaces.changes import tracked_change
 
 
 def tool_of(chat: Chat) -> McpTool:
@@ -30,6 +36,12 @@ def withdraw(chat: Chat, how: str) -> None:
         delete_server(server=tool.server, actor=actor)
     elif how == "server off":
         set_server_active(server=tool.server, is_active=False, actor=actor)
+    elif how == "tool blocked":
+        set_approval_override(tool=tool, override=ApprovalOverride.DENY, actor=actor)
+    elif how == "tool changed":
+        with tracked_change(tool, actor=actor):
+            tool.definition_hash = "0" * 64
+            tool.save(update_fields=["definition_hash"])
     else:
         set_tool_enabled(tool=tool, is_enabled=False, actor=actor)
 
@@ -40,6 +52,8 @@ def withdraw(chat: Chat, how: str) -> None:
         ("server deleted", "it or its server was removed"),
         ("server off", "The server of this tool is switched off."),
         ("tool off", "This tool is switched off."),
+        ("tool blocked", "blocked"),
+        ("tool changed", "changed"),
     ],
 )
 def test_a_call_whose_tool_is_taken_away_waits_for_nobody(
