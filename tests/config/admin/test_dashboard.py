@@ -163,7 +163,7 @@ def test_an_owner_of_the_platform_has_its_pages(tenant: Tenant) -> None:
 
 
 def test_an_owner_without_a_workspace_is_led_to_making_one(client: Client) -> None:
-    """REL-2252: After `createsuperuser` the first page leads to a new workspace. The admin lists the platform's pages."""
+    """REL-2252: After `createsuperuser` the first page leads to a new workspace, and its maker owns it. The admin lists the platform's pages."""
     client.force_login(User.objects.create_superuser(email="first@trellis.example", password=None))
     page = client.get("/").content.decode()
     assert "has to invite" not in page
@@ -177,6 +177,10 @@ def test_an_owner_without_a_workspace_is_led_to_making_one(client: Client) -> No
     )
     assert made.status_code == 302
     assert client.get("/w/garden/people/invite/").status_code == 200
+    assert client.get("/w/garden/").status_code == 200  # the chat, which is for members
+    again = {"name": "Meadow", "slug": "meadow", "is_active": "on"}
+    assert client.post("/admin/workspaces/workspace/add/", again).status_code == 302
+    assert [one.workspace.slug for one in Membership.objects.across_workspaces()] == ["garden"]
 
 
 @pytest.mark.parametrize(
