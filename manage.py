@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     if not bootstrap.is_inside() or needs_tools or command == "up":
         try:
             bootstrap.prepare(
-                "dev" if needs_tools else "runtime", with_web=command in {"up", "test"}
+                "dev" if needs_tools else "runtime", with_web=command in bootstrap.WEB_COMMANDS
             )
         except bootstrap.SetupFailed as error:
             print(f"Trellis cannot be set up. {error}", file=sys.stderr)

@@ -34,6 +34,8 @@ LOCKS = {
 }
 TOOL_COMMANDS = frozenset({"test", "bench", "soak", "chaos", "conformance"})
 """Commands that start modules of ``tests`` or ``bench``, and so need what the tests need."""
+WEB_COMMANDS = frozenset({"up", "test", "collectstatic"})
+"""Commands that need the web app. The environment's own ``collectstatic`` takes what is built."""
 UV = "uv==0.13.8"
 OLDEST_PYTHON = (3, 11)
 _ENDING_SECONDS = 5.0

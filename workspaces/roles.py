@@ -6,13 +6,17 @@ to any role. A superuser owns the platform, and acts in a workspace as its owner
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from workspaces.actors import Actor, ActorKind, Role
 from workspaces.errors import PermissionDenied
 from workspaces.words.texts import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from workspaces.words.texts import Text
 
 __all__ = ["Permission", "Role", "has_permission", "require"]
 
@@ -59,6 +63,21 @@ _SCOPE_OF: dict[Permission, str] = {
     Permission.MANAGE_CATALOGUE: "catalogue:write",
 }
 
+_OF_ADMINS: Final = _("Only admins and owners of the workspace can do that.")
+_OF_AUDITORS: Final = _(
+    "Only auditors can do that. An owner of the workspace makes somebody an auditor on that person's page."
+)
+_WHO_MAY: dict[Permission, Text] = {
+    Permission.MANAGE_BUDS: _OF_ADMINS,
+    Permission.MANAGE_SERVERS: _OF_ADMINS,
+    Permission.MANAGE_MEMBERS: _OF_ADMINS,
+    Permission.MANAGE_WORKSPACE: _("Only owners of the workspace can do that."),
+    Permission.VIEW_AUDIT: _("Only owners, admins and auditors of the workspace can do that."),
+    Permission.VIEW_AUDIT_BODIES: _OF_AUDITORS,
+    Permission.EXPORT_AUDIT: _OF_AUDITORS,
+    Permission.MANAGE_CATALOGUE: _("Only the owner of this installation can do that."),
+}
+
 _REVIEWING = "audit:write"
 """Of those who see the log, what they keep and say of it. What it may do, it may also look at."""
 
@@ -102,8 +121,15 @@ def has_permission(
 
 def require(actor: Actor, permission: Permission, *, workspace_id: UUID | None) -> None:
     """Raise PermissionDenied unless the actor may do this in that workspace."""
-    if not has_permission(actor, permission, workspace_id=workspace_id):
-        raise PermissionDenied(details={"permission": permission.value})
+    if has_permission(actor, permission, workspace_id=workspace_id):
+        return
+    details = {"permission": permission.value}
+    if workspace_id is not None and actor.workspace_id != workspace_id:
+        raise PermissionDenied(details=details)
+    if permission in permissions_of(replace(actor, scopes=None)):
+        text = _("This token does not hold the scope '%(needed)s'.")
+        raise PermissionDenied(text % {"needed": _SCOPE_OF[permission]}, details=details)
+    raise PermissionDenied(_WHO_MAY.get(permission), details=details)
 
 
 def require_platform_owner(actor: Actor) -> None:

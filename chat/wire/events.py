@@ -286,7 +286,10 @@ class CloseCode(IntEnum):
         member.meaning = meaning
         return member
 
-    PROTOCOL_ABUSE = (1008, "The client broke the rules below, or sent too much. Do not reconnect.")
+    PROTOCOL_ABUSE = (
+        1008,
+        "The client broke a limit of frames or commands. An `error` said which one. Do not reconnect.",
+    )
     INTERNAL_ERROR = (1011, "Trellis made a mistake. Reconnect after a pause.")
     SERVICE_RESTART = (1012, "This process is shutting down. Reconnect; another one takes over.")
     TRY_AGAIN_LATER = (

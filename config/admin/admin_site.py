@@ -145,6 +145,8 @@ class TrellisAdminSite(UnfoldAdminSite):
         """The same groups beside every page, with the product's own pages where people look for them."""
         bound = cast("WorkspaceRequest", request)
         own = product_pages(bound.workspace, bound.actor) if bound.workspace is not None else {}
+        if bound.user.is_superuser:
+            own[AdminSection.PLATFORM] = platform_pages()
         listed = {group["app_label"]: group for group in self.get_app_list(request)}
         groups: list[dict[str, Any]] = [
             {"items": [_item(request, _now("Overview"), reverse("admin:index"), is_exact=True)]}
@@ -219,13 +221,16 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[AdminSection, list
                 _now("Settings as a file"), reverse("workspace_file", args=[workspace.slug])
             ),
         ]
-    if actor.is_superuser:
-        found[AdminSection.PLATFORM] = [
-            ProductPage(_now("State of the installation"), reverse("platform_state")),
-            ProductPage(_now("Shared model providers"), reverse("chat:shared_providers")),
-            ProductPage(_now("Audit of the platform"), reverse("audit:platform")),
-        ]
     return found
+
+
+def platform_pages() -> list[ProductPage]:
+    """Pages for the owner of the installation, also before there is a workspace."""
+    return [
+        ProductPage(_now("State of the installation"), reverse("platform_state")),
+        ProductPage(_now("Shared model providers"), reverse("chat:shared_providers")),
+        ProductPage(_now("Audit of the platform"), reverse("audit:platform")),
+    ]
 
 
 def _item(request: HttpRequest, title: str, url: str, *, is_exact: bool = False) -> dict[str, Any]:

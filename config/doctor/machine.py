@@ -49,10 +49,15 @@ def check_settings(part: str) -> DoctorFinding:
     """Look whether the settings fit together, and what they name is there."""
     found = [one for one in checks.run_checks() if one.level >= checks.WARNING]
     if any(one.id == _NOT_BUILT for one in found):
+        command, after = (
+            ("up", "")
+            if settings.TRELLIS.database_url is None
+            else ("collectstatic --no-input", " Then restart every server.")
+        )
         return failed(
             part,
             "the web app is not built, so the chat has no page",
-            "Run: python3 manage.py up. It builds the web app before it serves. If it stops there, its lines say why.",
+            f"Run: python3 manage.py {command}. It builds the web app first. If it stops there, its lines say why.{after}",
         )
     if found:
         texts = "; ".join(str(one.msg) for one in found)  # some checks give an exception

@@ -60,7 +60,8 @@ should look at the rows that it keeps, and not only at events after the answer.
 Limits:
 
 - A frame has at most {LARGEST_FRAME_BYTES // 1024} KiB.
-- You may send {COMMANDS_PER_SECOND:.0f} commands a second, and {COMMAND_BURST:.0f} at once after a pause.
+- You may send {COMMANDS_PER_SECOND:.0f} commands a second, and {COMMAND_BURST:.0f} at once after a pause. With more, the
+  socket closes with {CloseCode.PROTOCOL_ABUSE.value}, and so it does after a frame that cannot be read as JSON.
 - One socket follows at most {MOST_CONVERSATIONS} conversations.
 - After more than {MOST_FAULTS} faulty commands in a row, the socket closes with {CloseCode.PROTOCOL_ABUSE.value}.
 

@@ -7,6 +7,7 @@ value is checked against its type and becomes (part of) exactly one argument. No
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self
@@ -136,7 +137,13 @@ def check_program(*, command: str, args: object, parameters: object, env_names: 
     if command != OWN_INTERPRETER and not (
         command.startswith("/") and ".." not in command.split("/")
     ):
-        fields["command"] = [_("Use an absolute path, or the word python.")]
+        found = None if "/" in command else shutil.which(command)
+        fields["command"] = [
+            _("Use an absolute path, or the word python.")
+            if found is None
+            else _("Use an absolute path, or the word python. On this machine it is %(path)s.")
+            % {"path": found}
+        ]
     names = {parameter.name for parameter in read_parameters(parameters)}
     if not isinstance(args, list) or not all(
         isinstance(arg, str) and "\0" not in arg for arg in args

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import psutil
 import pytest
 
+import manage
 from config import bootstrap
 from tests.patience import PATIENCE, wait_until
 
@@ -87,6 +88,23 @@ def test_everything_is_made_once(ran: list[str]) -> None:
     assert steps(ran) == ["uv", "packages", "npm", "web", "static"]
     bootstrap.prepare("runtime", with_web=True)
     assert steps(ran) == []
+
+
+def test_collecting_static_files_builds_the_web_app_first(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2251: On a fresh machine, `manage.py collectstatic` builds the web app before it collects it."""
+
+    class Reached(Exception):
+        pass
+
+    def reexec(_: object) -> NoReturn:
+        raise Reached
+
+    monkeypatch.setattr(bootstrap, "reexec", reexec)
+    with pytest.raises(Reached):
+        manage.main(["manage.py", "collectstatic", "--no-input"])
+    assert "web" in steps(ran)
 
 
 def test_only_what_changed_is_made_again(ran: list[str]) -> None:

@@ -151,6 +151,26 @@ def test_a_wrong_clock_is_told(
     assert f"Warning: {line}. Synchronise both" in errors.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("origins", "address", "has_proxy"),
+    [
+        (("http://localhost:8413", "http://127.0.0.1:8413"), "http://localhost:8413/", False),
+        (("https://chat.example.org",), "https://chat.example.org/", True),
+    ],
+)
+def test_up_gives_an_address_that_is_answered(
+    origins: tuple[str, ...], address: str, has_proxy: bool, settings: Settings
+) -> None:
+    """REL-2257: Where `TRELLIS_PUBLIC_ORIGINS` is set, `up` prints links under it, and the address for the proxy."""
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={"public_origins": origins})
+    shown = io.StringIO()
+    Command(stdout=shown, stderr=io.StringIO())._greet("127.0.0.1", 8413)
+    text = shown.getvalue()
+    assert f"Trellis runs at {address} " in text
+    assert f"  {address}setup/" in text
+    assert ("Your proxy reaches it at http://localhost:8413/" in text) is has_proxy
+
+
 def test_a_restored_database_is_told(tenant: Tenant) -> None:
     Installation.objects.update_or_create(defaults={"restored_at": database_now()})
     assert states()["restores"] is FindingState.LOOK

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from typing import Final
+from uuid import UUID
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models, transaction
 from django.utils.translation import gettext as _
 
-from workspaces.actors import Actor
+from workspaces.actors import Actor, Role
 from workspaces.changes import record_created, tracked_change
+from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.models import User, Workspace
+from workspaces.models import Membership, User, Workspace
 from workspaces.people.pictures import remove_picture
 from workspaces.people.sessions import end_access
 from workspaces.roles import require_person, require_platform_owner
@@ -32,13 +34,20 @@ _RIGHTS = ("email", "is_superuser")
 def save_workspace(*, workspace: Workspace, actor: Actor) -> Workspace:
     """Store a workspace as it is set now: a new one, or a change.
 
+    Whoever makes one and is a member nowhere, as after `createsuperuser`, becomes its owner. Else they could not chat.
+
     Raises:
         PermissionDenied: the actor does not own the platform.
         InvalidInput: with each faulty field.
     """
     require_platform_owner(actor)
     _check(workspace)
+    is_new = workspace._state.adding
     _store(workspace, actor)
+    if is_new and actor.user_id is not None and not _is_member_anywhere(actor.user_id):
+        owner = Membership(workspace=workspace, user_id=actor.user_id, role=Role.OWNER.value)
+        with in_workspace(workspace.pk):
+            _store(owner, actor)
     return workspace
 
 
@@ -182,6 +191,10 @@ def _keep_a_platform_owner(account: User) -> None:
     owners = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
     if {owner.pk for owner in owners} <= {account.pk}:
         raise Conflict(_("The platform needs an owner. Make someone else a superuser first."))
+
+
+def _is_member_anywhere(user_id: UUID) -> bool:
+    return Membership.objects.across_workspaces().filter(user_id=user_id).exists()
 
 
 def _store(row: models.Model, actor: Actor) -> None:

@@ -18,6 +18,7 @@ from django.db import connection
 from config.backups.archive import BackupError
 from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
 from config.doctor import FindingState, examine_part
+from config.env import normal_origin
 from config.installation.folder_lock import AlreadyServed, hold
 from workspaces.database.first_tables import is_new
 from workspaces.database.migration_state import count_missing, find_newer
@@ -137,11 +138,18 @@ class Command(BaseCommand):
 
     def _greet(self, host: str, port: int) -> None:
         shown = "localhost" if host in {"127.0.0.1", "0.0.0.0", "::", "::1"} else host  # noqa: S104
-        self.stdout.write(f"\nTrellis runs at http://{shown}:{port}/   (Ctrl-C stops it)\n")
+        here = normal_origin(
+            f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+        )
+        origins = settings.TRELLIS.public_origins
+        origin = here if here in origins else origins[0]
+        self.stdout.write(f"\nTrellis runs at {origin}/   (Ctrl-C stops it)\n")
+        if origin != here:
+            self.stdout.write(f"Your proxy reaches it at {here}/\n")
         if (path := setup_path()) is not None:
             self.stdout.write(
                 "Nobody owns this installation yet. Make the first account (the link works once, within seven days):\n"
-                f"  http://{shown}:{port}{path}\n"
+                f"  {origin}{path}\n"
             )
         if settings.TRELLIS.email_host is None:
             self.stdout.write(f"Mails are written to {settings.EMAIL_FILE_PATH}")

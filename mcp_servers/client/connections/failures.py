@@ -206,7 +206,7 @@ def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> Connec
             _("Trellis could not start the program."), details={"kind": "not_started"}
         )
         missing.advice = _(
-            "The platform's owner has to install it on this machine, or to correct its command in the list of programs."
+            "The platform's owner has to install it on this machine, or to correct its command in the program catalogue."
         )
         return missing
     if code is not None and code > SIGNALS_FROM:

@@ -116,12 +116,15 @@ def use_sessions(request: WorkspaceRequest, workspace_slug: str, server_id: UUID
 @require_POST
 @login_required
 def set_active(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
-    """Switch a server on or off."""
-    row = server_of(request, server_id)
-    services.set_server_active(
-        server=row, is_active=switch(request, "is_active"), actor=request.actor
+    """Switch a server on or off. One that nobody has looked at, as after an import, is tested as a new one is."""
+    row = services.set_server_active(
+        server=server_of(request, server_id),
+        is_active=switch(request, "is_active"),
+        actor=request.actor,
     )
-    return card(request, row)
+    if not row.is_active or row.state.tools_listed_at is not None:
+        return card(request, row)
+    return card(request, row, report=services.test_connection(server=row, actor=request.actor))
 
 
 @require_POST

@@ -198,15 +198,15 @@ def _program_draft(entry: Entry) -> ServerDraft:
     if foreign:
         raise InvalidInput(
             _(
-                "The platform's list of programs has this one, but without the variable %(names)s."
+                "The program catalogue has this one, but without the variable %(names)s."
                 " The platform's owner can add it there, under “Environment”."
             )
             % {"names": ", ".join(sorted(foreign))[:200]}
         )
     raise InvalidInput(
         _(
-            "This program, with these arguments, is not in the platform's list of programs. The platform's owner can"
-            " add it there. Then import this again."
+            "This program, with these arguments, is not in the program catalogue. The platform's owner can add it"
+            " there, with an exact version. Then import this again."
         )
     )
 

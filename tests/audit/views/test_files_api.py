@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from audit.actions import Action
 from audit.models import AuditEntry
 from audit.services import EntryDraft, record
 from tests.factories import Tenant, make_tenant
+from workspaces.errors import PermissionDenied
+from workspaces.roles import Permission, Role, require
 
 FILES = "/api/audit-files/"
 
@@ -92,3 +95,16 @@ def test_only_who_may_export_gets_a_file(acme: Tenant, role: str) -> None:
     for path in ("log/", "report/", "proof/", "verifier/"):
         assert get(acme, path, role).status_code == 403
     assert not taken(acme)
+
+
+def test_a_refusal_says_who_may(acme: Tenant) -> None:
+    """REL-2256: A refusal for a missing right says who has it, or which scope the token lacks."""
+    refused = get(acme, "log/", "admin").json()["errors"][0]
+    assert (refused["code"], refused["attr"]) == ("forbidden", None)
+    assert "Only auditors can do that" in refused["detail"]
+    reader = replace(acme.actor("owner"), scopes=frozenset({"audit:read"}))
+    with pytest.raises(PermissionDenied, match="scope 'workspace:write'"):
+        require(reader, Permission.MANAGE_WORKSPACE, workspace_id=acme.workspace.pk)
+    member = replace(reader, role=Role.MEMBER)
+    with pytest.raises(PermissionDenied, match="Only owners of the workspace"):
+        require(member, Permission.MANAGE_WORKSPACE, workspace_id=acme.workspace.pk)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
@@ -159,6 +160,27 @@ def test_an_owner_of_the_platform_has_its_pages(tenant: Tenant) -> None:
     page = tenant.client("owner").get("/admin/").content.decode()
     assert "Audit of the platform" in page
     assert "/admin/workspaces/workspace/" in page
+
+
+def test_an_owner_without_a_workspace_is_led_to_making_one(client: Client) -> None:
+    """REL-2252: After `createsuperuser` the first page leads to a new workspace, and its maker owns it. The admin lists the platform's pages."""
+    client.force_login(User.objects.create_superuser(email="first@trellis.example", password=None))
+    page = client.get("/").content.decode()
+    assert "has to invite" not in page
+    assert 'href="/admin/workspaces/workspace/add/"' in page
+    admin = client.get("/admin/").content.decode()
+    for path in ("/platform/state/", "/platform/providers/", "/platform/audit/"):
+        assert f'href="{path}"' in admin
+        assert client.get(path).status_code == 200
+    made = client.post(
+        "/admin/workspaces/workspace/add/", {"name": "Garden", "slug": "garden", "is_active": "on"}
+    )
+    assert made.status_code == 302
+    assert client.get("/w/garden/people/invite/").status_code == 200
+    assert client.get("/w/garden/").status_code == 200  # the chat, which is for members
+    again = {"name": "Meadow", "slug": "meadow", "is_active": "on"}
+    assert client.post("/admin/workspaces/workspace/add/", again).status_code == 302
+    assert [one.workspace.slug for one in Membership.objects.across_workspaces()] == ["garden"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from copy import copy
 from typing import Any
@@ -222,6 +223,32 @@ def test_switches_answer_with_the_card(page: Client, trusted: McpServer) -> None
     assert (
         page.post(f"{one}tools/{echo.pk}/approval/", {"approval_override": "x"}).status_code == 422
     )
+
+
+def test_an_imported_server_is_looked_at_when_it_is_switched_on(
+    page: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """REL-2253: Switching an imported server on tests it as adding does, so its tools are accepted."""
+    listed = json.dumps({"mcpServers": {"counting": {"type": "http", "url": counting.url}}})
+    body = {"servers": listed, "intent": "apply", "use": "every_bud"}
+    assert page.post(f"{BASE}import/", body).status_code == 302
+    imported = McpServer.objects.for_workspace(tenant.workspace).get()
+    text = page.post(f"{BASE}{imported.pk}/active/", {"is_active": "on"}).content.decode()
+    assert "Connected" in text
+    assert not tool_of(imported, "echo").is_quarantined
+
+
+def test_an_import_leads_the_platforms_owner_to_the_program_catalogue(tenant: Tenant) -> None:
+    """REL-2254: Where an import refuses a program, the platform's owner has a link to the program catalogue."""
+    listed = json.dumps({"mcpServers": {"thing": {"command": "npx", "args": ["-y", "thing"]}}})
+    body = {"servers": listed, "intent": "preview"}
+    link = 'href="/admin/mcp_servers/stdioprogram/">Program catalogue'
+    text = tenant.client("admin").post(f"{BASE}import/", body).content.decode()
+    assert "is not in the program catalogue" in text
+    assert link not in text
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    assert link in tenant.client("owner").post(f"{BASE}import/", body).content.decode()
 
 
 def test_a_changed_definition_is_shown_and_accepted(page: Client, trusted: McpServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -248,6 +249,12 @@ def test_a_catalogue_entry_must_be_whole(fields: dict[str, Any]) -> None:
     }
     with pytest.raises(InvalidInput):
         check_program(**values)
+
+
+def test_a_command_without_its_path_is_told_with_it() -> None:
+    """REL-2255: A command without its path is refused, and the message says where it is on this machine."""
+    with pytest.raises(InvalidInput, match=f"On this machine it is {shutil.which('env')}"):
+        check_program(command="env", args=[], parameters=[], env_names=[])
 
 
 def test_a_parameter_is_one_argument() -> None:

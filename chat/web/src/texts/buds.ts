@@ -13,7 +13,7 @@ const buds = {
   loadingTools: "Loading the tools",
   toolsFailed: "The tools could not be loaded. Try again.",
   noToolsKnown: "No tool is known yet.",
-  noServers: "This workspace has no servers yet.",
+  noServers: "This workspace has no servers yet. Admins add them under Servers.",
   nothingFound: "Nothing fits.",
   advanced: "Advanced",
   laterTools: "Also use tools that these servers get later",
