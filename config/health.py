@@ -26,6 +26,7 @@ from audit.sealing.rotation import find_missing_key
 from workspaces import restore_detection
 from workspaces.database.postgresql import policies
 from workspaces.people.session_store import delete_sessions
+from workspaces.process.outages import LastingOutage
 from workspaces.process.shutdown import is_shutting_down
 
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ _ADVICE: Final = {
     "layer": "Nudges between processes (Redis) do not work.",
     "log_signing": "A signing key of the audit log is missing.",
 }
+_outages: Final = {
+    name: LastingOutage(logger, begins="readiness check failed", ends="readiness check passed")
+    for name in _ADVICE
+}
 
 
 @require_safe
@@ -166,15 +171,16 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _run(name: str, check: Callable[[], None]) -> str:
     try:
         check()
+    except (DatabaseError, OSError, RuntimeError) as error:
+        # What may be away. A balancer asks every few seconds.
+        _outages[name].note(error, check=name)
+        return "failed"
     except Exception as error:
-        # What an operator expects of a part that is away is one line for each look, and no traceback.
-        is_expected = isinstance(error, DatabaseError | OSError | RuntimeError)
-        logger.warning(
-            "readiness check failed",
-            extra={"check": name, "reason": type(error).__name__},
-            exc_info=not is_expected,
+        logger.exception(
+            "readiness check failed", extra={"check": name, "reason": type(error).__name__}
         )
         return "failed"
+    _outages[name].is_over(check=name)
     return "ok"
 
 

@@ -93,19 +93,8 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
             has_end = self.clientproto != b"HTTP/1.0" or self.responseHeaders.hasHeader(
                 b"content-length"
             )
-            if message["type"] == "http.response.start" and not has_end:
-                self._reset_at_close(True)
-
-        def finish(self) -> None:
-            self._reset_at_close(False)
-            super().finish()
-
-        def _reset_at_close(self, is_reset: bool) -> None:
-            """Have the system reset the connection where the process is killed, as `break_off` does where it lives."""
-            line = getattr(getattr(self.channel, "transport", None), "socket", None)
-            if line is not None:
-                with contextlib.suppress(OSError):
-                    line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", is_reset, 0))
+            if message["type"] == "http.response.start" and not has_end and self.channel:
+                _reset_unless_whole(self.channel.transport)
 
         def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
             # The request itself learns its path once its body is there.
@@ -170,6 +159,25 @@ def limit_bodies_of_daphne(most_bytes: MostBytes) -> None:
     server.create_application = create
     channel: Any = sys.modules["twisted.web.http"].HTTPChannel
     channel.lineLengthExceeded = refuse_long_line
+
+
+def _reset_unless_whole(transport: Any) -> None:
+    """Have the system reset a connection whose process is killed, as `break_off` does where it lives.
+
+    Twisted closes it once everything has been handed to the system, which sends the rest. From then on it ends well.
+    """
+    line = getattr(transport, "socket", None)
+    if line is None:
+        return  # whoever asked has left
+    closes = transport._closeSocket
+
+    def close(orderly: bool) -> None:
+        if orderly:
+            line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 0, 0))
+        closes(orderly)
+
+    transport._closeSocket = close
+    line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _end(channel: Any, path: str, status: int, reason: bytes) -> None:

@@ -18,6 +18,8 @@ from workspaces.process.outages import TELL_SECONDS
 
 EventDict = MutableMapping[str, Any]
 MOST_A_MINUTE: Final = 60
+_MOST_REASONS: Final = 100
+"""Why a connection failed, of which is known when they were told."""
 _TALKATIVE: Final = re.compile(r"mcp\.|client$")
 """Loggers of the MCP SDK. Its sessions' is named "client"."""
 _SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -70,7 +72,7 @@ class RateLimitFilter(logging.Filter):
 
 
 class OncePerOutage(logging.Filter):
-    """Of a pool that cannot connect to PostgreSQL, lets a line in ten minutes through. It writes one for each try."""
+    """Of a pool that cannot connect to PostgreSQL, lets a line for each reason in ten minutes through. It writes one for each try."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,9 +84,13 @@ class OncePerOutage(logging.Filter):
         is_try = text.startswith(("error connecting", "reconnection attempt"))
         if record.name != "psycopg.pool" or not is_try:
             return True
-        if record.created < self._told.get(text, -math.inf) + TELL_SECONDS:
+        # How long it waits until the next try is another number each time.
+        kind = record.getMessage() if text.startswith("error connecting") else text
+        if record.created < self._told.get(kind, -math.inf) + TELL_SECONDS:
             return False
-        self._told[text] = record.created
+        if len(self._told) >= _MOST_REASONS:
+            self._told.clear()
+        self._told[kind] = record.created
         return True
 
 

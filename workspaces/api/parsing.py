@@ -26,6 +26,14 @@ class BodyTooLarge(APIException):
     default_code = "too_large"
 
 
+class NoRoomForBody(APIException):
+    """507."""
+
+    status_code = 507
+    default_detail = "The server's disk has no room for what you sent. Tell whoever runs it."
+    default_code = "no_room"
+
+
 class StrictJSONParser(BaseParser):
     """``application/json`` without what two parsers read in two ways, or a database cannot store.
 

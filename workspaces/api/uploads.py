@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from django.http.multipartparser import MultiPartParserError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import DataAndFiles, MultiPartParser
 
-from workspaces.api.parsing import BodyTooLarge
+from workspaces.api.parsing import BodyTooLarge, NoRoomForBody
 from workspaces.words.text_values import read_whole_number
 
 _MOST_IN_MEMORY: Final = 1024 * 1024
@@ -73,6 +74,7 @@ class UploadParser(MultiPartParser):
         Raises:
             ParseError: it is not such a body, or does not say how long it is.
             BodyTooLarge: the file is larger than the settings allow.
+            NoRoomForBody: the disk for temporary files is full.
         """
         context = dict(parser_context or {})
         request = context["request"]
@@ -85,6 +87,10 @@ class UploadParser(MultiPartParser):
             parsed = super().parse(stream, media_type, context)
         except MultiPartParserError as error:
             raise ParseError("The body is not multipart/form-data.") from error
+        except OSError as error:
+            if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                raise
+            raise NoRoomForBody from error
         if handler.is_too_large:
             raise BodyTooLarge
         if handler.files > 1:

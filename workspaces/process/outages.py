@@ -29,8 +29,8 @@ class LastingOutage:
             self._told_at = now
             self._logger.warning(self._begins, extra={"reason": type(error).__name__, **more})
 
-    def is_over(self) -> None:
+    def is_over(self, **more: object) -> None:
         """It worked."""
         if self._told_at is not None and time.monotonic() >= self._failed_at + QUIET_SECONDS:
             self._told_at = None
-            self._logger.warning(self._ends)
+            self._logger.warning(self._ends, extra=more)

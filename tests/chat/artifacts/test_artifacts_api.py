@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -187,6 +189,17 @@ def test_uploads_are_counted_while_they_are_read(
     assert client.post(address, {"name": "x"}).status_code == 400
     assert client.post(address, {}, content_type="application/json").status_code == 415
     assert client.generic("POST", address, b"x", "multipart/form-data").status_code == 400
+
+
+def test_a_disk_without_room_refuses_an_upload_in_words(
+    client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2237: also where the request itself found room, and its file does not."""
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "SpooledTemporaryFile", lambda max_size: full)
+        answer = upload(client, conversation, "a.md", b"x" * 1000)
+    assert answer.status_code == 507
+    assert "no room" in answer.json()["errors"][0]["detail"]
 
 
 @pytest.mark.asyncio

@@ -65,6 +65,11 @@ async def application(scope, receive, send):
         return
     if scope["path"] == "/fails":
         raise RuntimeError("on purpose")
+    if scope["path"] == "/killed-at-the-end":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"y" * 30_000_000})
+        asyncio.get_running_loop().call_later(0.2, os.kill, os.getpid(), signal.SIGKILL)
+        return
     if scope["path"] in ("/streamed", "/killed-halfway"):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(3):
@@ -239,6 +244,15 @@ def test_an_answer_whose_process_is_killed_does_not_look_whole() -> None:
         with pytest.raises(ConnectionResetError):
             answer_to(port, "GET /killed-halfway HTTP/1.0")
         assert process.wait() == -signal.SIGKILL
+
+
+def test_what_waits_to_be_sent_is_part_of_an_answer() -> None:
+    """REL-2239: whoever reads slowly has not all of it when the application is done."""
+    with serving() as (port, process), socket.create_connection(("127.0.0.1", port), 20) as line:
+        line.sendall(b"GET /killed-at-the-end HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        assert process.wait() == -signal.SIGKILL
+        with pytest.raises(ConnectionResetError):
+            line.makefile("rb").read()
 
 
 def socket_to(port: int, path: str = "/ws/") -> socket.socket:
