@@ -74,6 +74,7 @@ async def test_who_listens_while_redis_is_away_says_it_once(
         process.wait()
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_pages_that_nobody_looks_after_while_postgresql_is_away_are_one_line(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
