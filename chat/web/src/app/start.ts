@@ -4,7 +4,7 @@ import { changedResources } from "../chat/composer/picked";
 import { boot } from "./boot";
 import { hearOfChanges, nudge, socket } from "./connection";
 import "./conversations";
-import { hearOfArriving } from "../browser/layers";
+import { startLayers } from "../browser/layers";
 import { forgetOthers, hearOfAnother } from "../pages/forgetting";
 import { loadBuds } from "../store/buds";
 import { loadList } from "../store/list";
@@ -22,7 +22,7 @@ export const hearing = (kind: string, id: string): void => {
 hearOfChanges(hearing);
 
 export function startApp(): void {
-  hearOfArriving(arrive);
+  startLayers(arrive);
   // Who is signed in now, only the server knows.
   if (!boot.is_kept) {
     forgetOthers(boot.user.id);

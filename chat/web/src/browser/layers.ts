@@ -1,60 +1,93 @@
 /**
- * What lies over the page, such as dialogs, and the browser's history: Back closes the topmost before it leads elsewhere.
+ * What lies over the chat, such as dialogs, and the browser's history: Back closes the topmost before it leads elsewhere.
  *
  * Each layer has an entry of the history behind the page's own, at the same address. Where a layer closes in another
- * way, its entry is left too. An entry without a layer, as after a reload or with Forward, is left at once.
+ * way, its entry is left too. An entry without a layer, as after a reload, is left at once; Forward goes past it.
+ *
+ * Only the chat starts this. On other pages nothing touches the history.
  */
 interface Layer {
   leave: () => void;
 }
 
-interface Address {
-  path: string;
-  replaces: boolean;
+interface Entry {
+  /** How many layers it is for. */
+  layer?: number;
+  /** How long the history was when it was the last. */
+  end?: number;
 }
 
-const layers: Layer[] = [];
-/** Where the page goes as soon as it stands on an entry of its own. */
-let next: Address | null = null;
-/** The history is on its way to another entry because of us. */
-let isMoving = false;
-let arrived: () => void = () => {};
+/** A browser that has found no entry by then will not find it. */
+const LONGEST_MS = 2000;
 
-/** How many layers the present entry is for. */
-const depth = (): number => (history.state as { layer?: number } | null)?.layer ?? 0;
+const layers: Layer[] = [];
+/** What waits until the page stands on an entry of its own, in order. */
+const tasks: (() => void)[] = [];
+/** The path that the tasks lead to. */
+let heading: string | null = null;
+/** Runs while the history is on its way to another entry because of us. */
+let moving: ReturnType<typeof setTimeout> | undefined;
+/** The address that the page shows. */
+let shown = location.href;
+let arrived: (() => void) | null = null;
+
+const entry = (): Entry => (history.state as Entry | null) ?? {};
+const depth = (): number => entry().layer ?? 0;
+
+/** The length says nothing once the browser drops the oldest entries, and `canGoForward` nothing of other sites. */
+const liesAhead = (): boolean =>
+  history.length > (entry().end ?? 0) || (globalThis.navigation?.canGoForward ?? false);
+
+function push(): void {
+  const layer = depth() + 1;
+  history.pushState({ layer }, "");
+  history.replaceState({ layer, end: history.length }, "");
+}
+
+/** Go some entries on. Where there is none, the present one becomes the page's own. */
+function move(by: number): void {
+  moving = setTimeout(() => {
+    moving = undefined;
+    history.replaceState(null, "");
+    settle();
+  }, LONGEST_MS);
+  history.go(by);
+}
 
 function settle(): void {
-  if (isMoving) return;
-  if (next && depth() === 0) {
-    if (next.replaces) history.replaceState(null, "", next.path);
-    else history.pushState(null, "", next.path);
-    next = null;
-  }
-  const wanted = next ? 0 : layers.length;
-  if (depth() > wanted) {
-    isMoving = true;
-    history.go(wanted - depth());
-  }
-  while (depth() < wanted) history.pushState({ layer: depth() + 1 }, "");
+  if (moving) return;
+  while (tasks.length > 0 && (!arrived || depth() === 0)) tasks.shift()?.();
+  if (tasks.length === 0) heading = null;
+  if (moving || !arrived) return;
+  const wanted = tasks.length > 0 ? 0 : layers.length;
+  if (depth() > wanted) return move(wanted - depth());
+  while (depth() < wanted) push();
+  shown = location.href;
 }
 
 function popped(): void {
-  if (isMoving) {
-    isMoving = false;
-  } else {
+  const isOurs = moving !== undefined;
+  clearTimeout(moving);
+  moving = undefined;
+  if (!isOurs) {
     // The topmost first. What closes takes itself from the list, so that goes before.
     for (const layer of layers.splice(depth()).reverse()) layer.leave();
-    if (depth() === 0) arrived();
+    // Forward, from the page to the entry of a layer that it has closed: on to what lies behind it.
+    if (depth() > layers.length && location.href === shown && liesAhead()) return history.go(1);
   }
+  if (depth() === 0 && (!isOurs || location.href !== shown)) arrived?.();
   settle();
 }
 
-addEventListener("popstate", popped);
-settle();
-
-/** Hear that the browser has gone to another address of the page. */
-export function hearOfArriving(hear: () => void): void {
+/**
+ * Begin to give layers their entries.
+ *
+ * @param hear is called when the browser has gone to another address of the page.
+ */
+export function startLayers(hear: () => void): void {
   arrived = hear;
+  addEventListener("popstate", popped);
+  settle();
 }
 
 /**
@@ -75,11 +108,20 @@ export function openLayer(leave: () => void): () => void {
   };
 }
 
+/** Do what may leave the page, or change its address, as soon as no layer's entry is in the way. */
+export function onOwnEntry(run: () => void): void {
+  tasks.push(run);
+  settle();
+}
+
 /** The path of the page, also while the browser is on its way there. */
-export const pathOfPage = (): string => next?.path ?? location.pathname;
+export const pathOfPage = (): string => heading ?? location.pathname;
 
 /** Give the page another address: a new entry, or another address for the present one. */
 export function moveTo(path: string, { replaces = false } = {}): void {
-  next = { path, replaces: replaces || (next?.replaces ?? false) };
-  settle();
+  heading = path;
+  onOwnEntry(() => {
+    if (replaces) history.replaceState(null, "", path);
+    else history.pushState(null, "", path);
+  });
 }

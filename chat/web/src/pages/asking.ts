@@ -1,4 +1,5 @@
 /** A question before something is done, on pages and in the chat alike. */
+import { onOwnEntry, openLayer } from "../browser/layers";
 import common from "../texts/common";
 
 /** Ask before something is done that cannot be taken back. `otherwise` runs where the person does not want it. */
@@ -34,8 +35,11 @@ export function askFirst(
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (dialog.returnValue === "yes") run();
+    closed();
+    // A page that is left while the browser is still on its way back may stay where it is.
+    if (dialog.returnValue === "yes") onOwnEntry(run);
     else otherwise();
   });
   dialog.showModal();
+  const closed = openLayer(() => dialog.close());
 }

@@ -5,10 +5,11 @@ import { at, openPage, PLACE } from "../page";
 
 openPage({ body: PLACE });
 const { Dialog } = await import("../../src/ui/dialog");
-const { hearOfArriving, moveTo, openLayer } = await import("../../src/browser/layers");
+const { askFirst } = await import("../../src/pages/asking");
+const { moveTo, openLayer, pathOfPage, startLayers } = await import("../../src/browser/layers");
 
 const arrived = vi.fn();
-hearOfArriving(arrived);
+startLayers(arrived);
 
 /** Press a button of the browser, or wait where the page presses one; until the history is there. */
 function moved(press: () => void): Promise<void> {
@@ -55,7 +56,7 @@ it("REL-2214: of several, Back closes the topmost alone", async () => {
   await moved(() => history.back());
   expect(leave).toHaveBeenCalledOnce();
   expect(arrived).not.toHaveBeenCalled();
-  expect(history.state).toEqual({ layer: 1 });
+  expect(history.state).toMatchObject({ layer: 1 });
   await moved(below);
   expect(history.state).toBeNull();
 });
@@ -102,11 +103,94 @@ it("REL-2214: Forward opens no closed dialog again, and leaves no entry to press
   expect(location.pathname).toBe("/w/w/");
 });
 
-it("REL-2214: a reload with a dialog open leaves its entry", async () => {
-  history.pushState({ layer: 1 }, "");
+it("REL-2214: Forward past a closed dialog leads to the page behind it", async () => {
+  draw();
+  history.pushState(null, "", "/w/w/servers/"); // as a link in it does
+  await moved(() => history.go(-2));
+  arrived.mockClear();
+  await moved(() => history.forward());
+  await moved(() => {});
+  expect([location.pathname, history.state]).toEqual(["/w/w/servers/", null]);
+});
+
+it("REL-2214: a jump to the entry of a closed dialog shows the page that it was opened on", async () => {
+  moveTo("/w/w/c/two/");
+  draw();
+  await moved(() => history.go(-2));
+  expect(location.pathname).toBe("/w/w/c/one/");
+  arrived.mockClear();
+  await moved(() => history.go(2));
+  await moved(() => {});
+  expect([location.pathname, history.state]).toEqual(["/w/w/c/two/", null]);
+  expect(arrived).toHaveBeenCalledOnce();
+});
+
+it("REL-2214: two addresses that follow a dialog are both places to come back to", async () => {
+  draw();
+  moveTo("/w/w/c/two/");
+  moveTo("/w/w/c/three/");
+  expect(pathOfPage()).toBe("/w/w/c/three/");
+  await moved(close);
+  expect([location.pathname, pathOfPage()]).toEqual(["/w/w/c/three/", "/w/w/c/three/"]);
+  await moved(() => history.back());
+  expect(location.pathname).toBe("/w/w/c/two/");
+  await moved(() => history.back());
+  expect(location.pathname).toBe("/w/w/c/one/");
+});
+
+it("REL-2214: an entry that the browser does not find keeps no address from changing", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  history.replaceState({ layer: 99 }, "");
+  moveTo("/w/w/c/two/");
+  vi.advanceTimersByTime(2000);
+  expect([location.pathname, history.state]).toEqual(["/w/w/c/two/", null]);
+});
+
+/** Ask, and press what the question offers: the page of these tests knows neither forms nor ends of dialogs. */
+function ask(run: () => void, otherwise: () => void): { press: (value: string) => void } {
+  vi.spyOn(HTMLDialogElement.prototype, "close").mockImplementation(function (this: HTMLDialogElement) {
+    this.dispatchEvent(new Event("close"));
+  });
+  askFirst("Sign out?", "Sign out anyway", run, otherwise);
+  const dialog = document.querySelector<HTMLDialogElement>("dialog.sheet");
+  return {
+    press: (value) => {
+      if (!dialog) return;
+      dialog.returnValue = value;
+      dialog.close();
+    },
+  };
+}
+
+it("REL-2214: Back closes a question, which is a no", async () => {
+  const run = vi.fn();
+  const otherwise = vi.fn();
+  ask(run, otherwise);
+  await moved(() => history.back());
+  expect(document.querySelector("dialog")).toBeNull();
+  expect(location.pathname).toBe("/w/w/c/one/");
+  expect([run, otherwise].map((one) => one.mock.calls.length)).toEqual([0, 1]);
+});
+
+it("REL-2214: what a question leads to waits until the history stands still", async () => {
+  const states: unknown[] = [];
+  const { press } = ask(() => states.push(history.state), vi.fn());
+  await moved(() => press("yes"));
+  expect(states).toEqual([null]);
+});
+
+it("REL-2214: a page outside the chat asks without an entry of the history, and leaves at once", async () => {
   vi.resetModules();
-  await moved(() => void import("../../src/browser/layers"));
-  expect([location.pathname, history.state]).toEqual(["/w/w/c/one/", null]);
+  const { askFirst } = await import("../../src/pages/asking");
+  const run = vi.fn();
+  const before = history.length;
+  vi.spyOn(HTMLDialogElement.prototype, "close").mockImplementation(() => {});
+  askFirst("Remove it?", "Remove", run);
+  const dialog = document.querySelector<HTMLDialogElement>("dialog.sheet");
+  if (dialog) dialog.returnValue = "yes";
+  dialog?.dispatchEvent(new Event("close"));
+  expect(run).toHaveBeenCalledOnce();
+  expect([history.length, history.state]).toEqual([before, null]);
 });
 
 it("REL-1907: closes where the browser's button leads past it to another page, and hears of it no more then", async () => {
@@ -116,4 +200,13 @@ it("REL-1907: closes where the browser's button leads past it to another page, a
   expect(leave).toHaveBeenCalledOnce();
   expect(arrived).toHaveBeenCalledOnce();
   expect(location.pathname).toBe("/w/w/");
+});
+
+// The last one: what it starts goes on hearing of the history.
+it("REL-2214: a reload with a dialog open leaves its entry", async () => {
+  history.pushState({ layer: 1 }, "");
+  vi.resetModules();
+  const { startLayers } = await import("../../src/browser/layers");
+  await moved(() => startLayers(vi.fn()));
+  expect([location.pathname, history.state]).toEqual(["/w/w/c/one/", null]);
 });
