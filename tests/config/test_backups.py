@@ -382,14 +382,24 @@ def test_a_restore_that_is_killed_leaves_a_database_and_no_half_files(
 
 def test_what_a_killed_backup_left_goes_with_the_next(tenant: Tenant, tmp_path: Path) -> None:
     """REL-2236: each left a whole copy of the database, in a folder that nobody sees. One that is at work keeps its own."""
-    left = tmp_path / ".trellis-backup-12345678"
-    left.mkdir()
-    (left / "database.sqlite3").touch()
+    data = settings.TRELLIS.data_dir
+    own = [tmp_path / ".trellis-backup-notes", data / ".restore-notes"]
+    for folder in own:
+        folder.mkdir(exist_ok=True)
+    left = [tmp_path / ".trellis-backup-12345678", data / ".restore-12345678"]
     with scratch_folder(tmp_path, ".trellis-backup-") as of_another:
-        assert not left.exists()
+        for folder in left:
+            shutil.copytree(of_another, folder)
+            (folder / "database.sqlite3").touch()
         make_backup(tmp_path / "backup.tar.gz")
         assert of_another.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["backup.tar.gz"]
+        assert not any(folder.exists() for folder in left)
+    assert {path.name for path in tmp_path.iterdir() if path != data} == {
+        "backup.tar.gz",
+        ".trellis-backup-notes",
+    }
+    assert own[1].exists()
+    own[1].rmdir()
 
 
 def test_a_backup_that_finds_no_room_says_so(
