@@ -340,7 +340,7 @@ def test_the_loss_of_the_audit_key_alone_is_declared(tenant: Tenant) -> None:
             make_checkpoint()
             with pytest.raises(CommandError):
                 call_command("verify_audit", stdout=io.StringIO())
-            assert "another TRELLIS_AUDIT_KEY" in declare("", reason="")
+            assert "not the key that the newest checkpoint names" in declare("", reason="")
             assert nothing_is_declared()
             assert "WHOLE" in declare("")
             assert seals().state is FindingState.OK
