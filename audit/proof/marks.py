@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -16,9 +16,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import DataError
+from django.db.models import Exists, OuterRef, QuerySet
 
 from audit.actions import Action
-from audit.models import AuditCheckpoint, AuditEntry
+from audit.bodies import is_body_whole
+from audit.models import AuditBody, AuditCheckpoint, AuditEntry, AuditSeal
 from audit.proof.records import moment, record_of
 from audit.proof.signing import find_key
 from audit.proof.trellis_verify import canonical, is_signed
@@ -130,31 +132,48 @@ def key_check_to_state() -> str | None:
     """What the next checkpoint says of the log's TRELLIS_AUDIT_KEY; None: nothing.
 
     It stays what it was, whatever key the process has that signs. Only a declared loss changes it. So a process with a
-    wrong key does not make the right one look lost.
+    wrong key does not make the right one look lost. The first statement needs a sealed entry that fits the key.
     """
     newest = _newest()
     if newest is not None and is_ours(newest) and (stated := stated_key_check(newest)):
         return stated
+    sealed = _marked().filter(Exists(AuditSeal.objects.filter(entry_id=OuterRef("pk"))))
     try:
-        return None if is_key_other() else key_check()
+        is_known = _fits_one(sealed.order_by("-pk")[:_ENDS])
+        return None if not is_known or is_key_other() or _are_contents_other() else key_check()
     except (ValueError, TypeError, OverflowError, RecursionError, DataError):
         return None  # an entry holds what Trellis cannot have written, as verification says
 
 
 def is_key_other() -> bool:
-    """Whether the log was written under another TRELLIS_AUDIT_KEY: its oldest or newest entries are marked, and no mark fits.
+    """Whether the log was written under another TRELLIS_AUDIT_KEY: no mark at one of its ends fits.
 
-    Of the oldest it is known where a person has declared that their key is lost.
+    Where a person has declared that a key is lost, the log of the key of now begins with the newest declaration.
+    Entries without a mark tell nothing: a version without marks wrote them.
     """
-    rows = AuditEntry.objects.across_workspaces()
-    ends = [rows.order_by("-pk")]
-    if key_loss_declared_at() is None:
-        ends.append(rows.order_by("pk"))
-    for some in ends:
-        marked = [one for one in some[:_ENDS] if one.mark]
-        if marked and not any(is_marked(one, is_demanded=True) for one in marked):
-            return True
-    return False
+    rows = _marked()
+    declared = list(rows.filter(action=Action.LOG_KEY_LOST.value).order_by("-pk")[:_ENDS])
+    ends = [list(rows.order_by("-pk")[:_ENDS]), declared or list(rows.order_by("pk")[:_ENDS])]
+    return any(some and not _fits_one(some) for some in ends)
+
+
+def _marked() -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.across_workspaces().filter(mark__gt="")
+
+
+def _fits_one(entries: Iterable[AuditEntry]) -> bool:
+    return any(is_marked(one, is_demanded=True) for one in entries)
+
+
+def _are_contents_other() -> bool:
+    """Whether entries of a version without marks have arguments and results, and none of these fit the key."""
+    if key_loss_declared_at() is not None:
+        return False  # they were written under the lost one
+    rows = AuditEntry.objects.across_workspaces().filter(mark=None).exclude(body_commitment="")
+    entries = rows.exclude(arguments_preview="", result_preview="").order_by("-pk")[:_LOOKS]
+    bodies = AuditBody.objects.across_workspaces().in_bulk([one.pk for one in entries])
+    fits = [is_body_whole(one, bodies.get(one.pk)) for one in entries]
+    return bool(fits) and not any(fits)
 
 
 def key_loss_declared_at() -> datetime | None:

@@ -211,6 +211,7 @@ def _look_through(chain_id: UUID) -> ChainLoss | None:
             body = bodies.get(entry.pk)
             is_whole = bool(entry.body_commitment) and is_body_whole(entry, body)
             if not entry.mark and (is_whole or not entry.body_commitment):
+                first_ours = first_ours or (place if is_whole else 0)
                 continue  # older than marks
             _refuse_if_odd(chain_id, place, entry, first_ours=first_ours, is_whole=is_whole)
             loss.until, loss.newest = place, entry.created_at
@@ -226,8 +227,8 @@ def _refuse_if_odd(
     where = f"Entry {entry.pk} (chain {chain_id}, seq {place})"
     if first_ours:
         raise DoubtfulKeyLoss(
-            f"{where} has no valid mark, although the one at seq {first_ours} has one. A lost key does not leave that."
-            " Run: python3 manage.py verify_audit"
+            f"{where} has no valid mark, although the one at seq {first_ours} fits TRELLIS_AUDIT_KEY."
+            " A lost key does not leave that. Run: python3 manage.py verify_audit"
         )
     if is_whole:
         raise DoubtfulKeyLoss(

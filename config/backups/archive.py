@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
+from django.conf import settings
 from django.core.files.storage import FileSystemStorage, storages
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +20,10 @@ MANIFEST: Final = "manifest.json"
 FORMAT: Final = 1
 MANIFEST_BYTES: Final = 256 * 1024**2
 """Some hundred bytes for each file of a conversation, so this is far above what exists."""
+SCRATCH: Final = (".restore-", ".trellis-backup-")
+"""How the names of folders begin that hold a database while a backup is made or brought back."""
+_MARKER: Final = ".trellis-temporary"
+"""A file in each of these folders; people may give folders of their own such names."""
 _BLOCK: Final = 1024**2
 STORAGES: Final = ("artifacts", "audit_reports")
 """Whose contents go along if they are folders here; others, such as a bucket, have backups of their own."""
@@ -76,12 +81,15 @@ def digest_of(path: Path) -> ArchiveMember:
 @contextmanager
 def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A folder that goes with the block. Those that killed processes left, each with a whole database, go first."""
-    for left in parent.glob(f"{prefix}*"):
-        with suppress(OSError), _lock(left):
-            shutil.rmtree(left)
+    for folder in {parent, settings.TRELLIS.data_dir}:
+        for left in folder.glob(".*/" + _MARKER):
+            if left.parent.name.startswith(SCRATCH):
+                with suppress(OSError), _lock(left.parent):
+                    shutil.rmtree(left.parent)
     with tempfile.TemporaryDirectory(dir=parent, prefix=prefix) as name, ExitStack() as held:
         with suppress(OSError):  # a share that knows no locks lets nobody delete it either
             held.enter_context(_lock(Path(name)))
+        (Path(name) / _MARKER).touch()
         yield Path(name)
 
 

@@ -232,6 +232,15 @@ def _copy_sqlite(target: Path) -> None:
     target.chmod(0o600)
 
 
+def drop_second_names() -> None:
+    """Take what a killed restore kept aside off the database: it is that file itself, so it changes with it."""
+    if connection.vendor != "sqlite" or not (path := database_file()).exists():
+        return
+    for aside in path.parent.glob(f"{path.name}.before-restore-*"):
+        if aside.samefile(path):
+            aside.unlink()
+
+
 def _keep_aside(path: Path) -> Path:
     """Give the file a second name. Under its first it stays until the other one is there, whatever ends the process."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")

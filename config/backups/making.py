@@ -30,7 +30,7 @@ from config.backups.archive import (
     no_progress,
     scratch_folder,
 )
-from config.backups.databases import NAMES, database_file, dump_database
+from config.backups.databases import NAMES, database_file, drop_second_names, dump_database
 from workspaces.jobs.backup_notes import note_backup
 from workspaces.models import Installation
 from workspaces.words.formats import file_size
@@ -73,6 +73,7 @@ def make_backup(path: Path, tell: Progress = no_progress) -> BackupResult:
 def _make(path: Path, tell: Progress) -> BackupResult:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with scratch_folder(path.parent, ".trellis-backup-") as folder:
+        drop_second_names()
         _check_room(path.parent)
         database = folder / NAMES[connection.vendor]
         tell("Copying the database …")

@@ -31,6 +31,7 @@ from config.backups.databases import (
     NAMES,
     check_dump,
     check_sqlite,
+    drop_second_names,
     is_empty,
     load_database,
     others_at_work,
@@ -66,6 +67,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
     data = settings.TRELLIS.data_dir
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with scratch_folder(data, ".restore-") as folder:
+        drop_second_names()
         tell("Reading and checking the backup …")
         manifest = _unpack(path, folder)
         database = folder / NAMES[manifest.engine]

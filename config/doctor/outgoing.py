@@ -33,7 +33,7 @@ def check_mail(part: str, *, is_patient: bool = True) -> DoctorFinding:
     if is_patient:
         try:
             _greet_mail_server()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             text, advice = _mail_fault(error)
             return failed(part, text, f"{advice} Until then no mail reaches people.")
     return ok(part, f"sent through {settings.TRELLIS.email_host}")
@@ -44,6 +44,7 @@ def _greet_mail_server() -> None:
 
     Raises:
         OSError: it did not work; SMTP's errors are some of these.
+        UnicodeError: SMTP cannot transfer the name of the server, the user name or the password.
     """
     server = EmailBackend(timeout=_MAIL_SECONDS)
     try:
@@ -52,14 +53,22 @@ def _greet_mail_server() -> None:
         server.close()
 
 
-def _mail_fault(error: OSError) -> tuple[str, str]:
+def _mail_fault(error: OSError | UnicodeError) -> tuple[str, str]:
     """What is wrong with the mail server, and what to do."""
     host, port = settings.EMAIL_HOST, settings.EMAIL_PORT
     match error:
+        case UnicodeError():
+            names = ("EMAIL_HOST", "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD")
+            odd = [name for name in names if not getattr(settings, name).isascii()]
+            name = " and ".join(odd) or "EMAIL_HOST"
+            return (
+                f"Trellis cannot send what {name} holds to the mail server",
+                f"Correct {name}. Use only letters without accents, digits and the signs of an English keyboard.",
+            )
         case socket.gaierror():
             return (
-                f"this machine finds no mail server of the name {host}",
-                "Correct EMAIL_HOST, or look at the DNS of this machine.",
+                f"Trellis cannot find the mail server {host}",
+                "Correct EMAIL_HOST, or check the DNS settings of this machine.",
             )
         case smtplib.SMTPAuthenticationError():
             return (
@@ -78,7 +87,7 @@ def _mail_fault(error: OSError) -> tuple[str, str]:
             )
     return (
         f"{host}:{port} does not answer as a mail server ({type(error).__name__})",
-        "Start it, or correct EMAIL_HOST, EMAIL_PORT and EMAIL_SECURITY. A firewall may be between.",
+        "Start it, or correct EMAIL_HOST, EMAIL_PORT and EMAIL_SECURITY. Check whether a firewall blocks the connection.",
     )
 
 

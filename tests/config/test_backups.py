@@ -352,13 +352,14 @@ def test_a_restore_that_fails_leaves_what_was_there(
 
 @pytest.mark.sqlite
 def test_a_restore_that_is_killed_leaves_a_database_and_no_half_files(
-    backup: Path, monkeypatch: pytest.MonkeyPatch
+    backup: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """REL-2236: `up` would have begun a new database, and the next restore would have kept half a file."""
     monkeypatch.setattr(restore, "others_at_work", lambda: 0)  # this test has it open
     database = Path(str(settings.DATABASES["default"]["NAME"]))
     artifacts = settings.TRELLIS.data_dir / "artifacts"
-    [stored] = [path for path in artifacts.rglob("*.*") if path.read_bytes().startswith(b"the min")]
+    found = [path for path in artifacts.rglob("*.*") if path.read_bytes().startswith(b"the min")]
+    stored = max(found, key=lambda path: path.stat().st_mtime_ns)  # other tests left theirs
     replace = Path.replace
 
     def half(source: Path, target: Path) -> None:
@@ -378,18 +379,31 @@ def test_a_restore_that_is_killed_leaves_a_database_and_no_half_files(
         assert stored.exists() is (name != "shutil.move")
         assert database.exists()
     assert stored.read_bytes() == b"the minutes of the meeting"
+    make_backup(tmp_path / "next.tar.gz")
+    asides = database.parent.glob(f"{database.name}.before-restore-*")
+    assert not any(aside.samefile(database) for aside in asides)
 
 
 def test_what_a_killed_backup_left_goes_with_the_next(tenant: Tenant, tmp_path: Path) -> None:
     """REL-2236: each left a whole copy of the database, in a folder that nobody sees. One that is at work keeps its own."""
-    left = tmp_path / ".trellis-backup-12345678"
-    left.mkdir()
-    (left / "database.sqlite3").touch()
+    data = settings.TRELLIS.data_dir
+    own = [tmp_path / ".trellis-backup-notes", data / ".restore-notes"]
+    for folder in own:
+        folder.mkdir(exist_ok=True)
+    left = [tmp_path / ".trellis-backup-12345678", data / ".restore-12345678"]
     with scratch_folder(tmp_path, ".trellis-backup-") as of_another:
-        assert not left.exists()
+        for folder in left:
+            shutil.copytree(of_another, folder)
+            (folder / "database.sqlite3").touch()
         make_backup(tmp_path / "backup.tar.gz")
         assert of_another.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["backup.tar.gz"]
+        assert not any(folder.exists() for folder in left)
+    assert {path.name for path in tmp_path.iterdir() if path != data} == {
+        "backup.tar.gz",
+        ".trellis-backup-notes",
+    }
+    assert own[1].exists()
+    own[1].rmdir()
 
 
 def test_a_backup_that_finds_no_room_says_so(

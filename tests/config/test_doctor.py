@@ -522,7 +522,7 @@ def test_a_mail_server_that_takes_no_mail_is_told(tenant: Tenant, settings: Sett
     settings.EMAIL_HOST = "mail.invalid"
     found = doctor.examine_part("mail")
     assert found.state is FindingState.FAILED
-    assert "no mail server of the name mail.invalid" in found.text
+    assert "cannot find the mail server mail.invalid" in found.text
     assert "EMAIL_HOST" in found.advice
     assert {one.part: one for one in doctor.examine(is_patient=False)}["mail"].state is (
         FindingState.OK
@@ -533,10 +533,15 @@ def test_a_mail_server_that_takes_no_mail_is_told(tenant: Tenant, settings: Sett
         assert doctor.examine_part("mail").state is FindingState.OK
         settings.EMAIL_HOST_USER, settings.EMAIL_HOST_PASSWORD = "trellis", "wrong"
         assert "EMAIL_HOST_PASSWORD" in doctor.examine_part("mail").advice
+        settings.EMAIL_HOST_PASSWORD = "Schlüssel"
+        assert "Correct EMAIL_HOST_PASSWORD" in doctor.examine_part("mail").advice
+        settings.EMAIL_HOST_PASSWORD = "wrong"
         settings.EMAIL_USE_TLS = True
         assert "EMAIL_SECURITY" in doctor.examine_part("mail").advice
         server.shutdown()
     assert "does not answer" in doctor.examine_part("mail").text
+    settings.EMAIL_HOST = "a" * 70
+    assert "Correct EMAIL_HOST." in doctor.examine_part("mail").advice
 
 
 def test_a_full_folder_for_temporary_files_is_told(

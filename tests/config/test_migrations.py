@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -204,8 +205,11 @@ def test_of_processes_that_migrate_at_once_one_does_and_the_others_wait(
 ) -> None:
     """REL-2231: two that began with an empty database ended with a traceback about a name of PostgreSQL's own."""
 
+    is_waiting = threading.Event()
+
     def wait_and_migrate() -> str:
         out = StringIO()
+        out.flush = is_waiting.set  # type: ignore[method-assign]
         try:
             call_command("migrate", verbosity=0, stdout=out)
         finally:
@@ -215,15 +219,33 @@ def test_of_processes_that_migrate_at_once_one_does_and_the_others_wait(
     with ThreadPoolExecutor() as threads:
         with hold_lock(migrate.LOCK):
             other = threads.submit(wait_and_migrate)
-            wait_until(_is_somebody_waiting, what="the other migration")
+            assert is_waiting.wait(PATIENCE)
+            wait_until(lambda: not _sessions("NOT granted"), what="no session that waits")
             assert not other.done()
         assert "Waiting for it to finish" in other.result(PATIENCE)
 
 
-def _is_somebody_waiting() -> bool:
+@pytest.mark.postgresql
+def test_a_lock_that_went_with_its_session_is_told(transactional_db: None) -> None:
+    """REL-2231: another process had it, too, and neither said a word."""
+
+    def lose_it() -> None:
+        with hold_lock(migrate.LOCK):
+            [session] = _sessions("granted")
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [session])
+            with hold_lock(migrate.LOCK):
+                assert _sessions("granted") != [session]
+
+    with pytest.raises(OperationalError):
+        lose_it()
+
+
+def _sessions(state: str) -> list[int]:
+    """Those that have the lock of migrations, or wait for it."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted)",
+            f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND {state}",
             [migrate.LOCK],
         )
-        return bool(cursor.fetchone()[0])
+        return [pid for (pid,) in cursor.fetchall()]

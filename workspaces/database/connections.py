@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -40,6 +41,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 THREADS: Final = 8
+_LOCK_SECONDS: Final = 0.2
+"""Between two looks whether another process still has a lock."""
 _marks = threading.local()
 
 
@@ -162,6 +165,9 @@ def hold_lock(number: int, *, waiting: Callable[[], object] = lambda: None) -> I
     Args:
         number: names the lock; one constant beside whatever it guards.
         waiting: called once if another process has it.
+
+    Raises:
+        OperationalError: the session that held it ended before the block did, so another process may have had it, too.
     """
     if connection.vendor == "sqlite":
         yield
@@ -169,18 +175,29 @@ def hold_lock(number: int, *, waiting: Callable[[], object] = lambda: None) -> I
     holder = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
         holder.set_autocommit(False)
-        with holder.cursor() as cursor:
-            for name in ("lock", "statement", "idle_in_transaction_session"):
-                cursor.execute(f"SET LOCAL {name}_timeout = 0")
-            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
-            if not cursor.fetchone()[0]:
-                waiting()
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+        if not _take_lock(holder, number):
+            waiting()
+            while not _take_lock(holder, number):
+                time.sleep(_LOCK_SECONDS)
         yield
+        with holder.cursor() as cursor:
+            cursor.execute("SELECT 1")  # fails if the lock went with the session
     finally:
         with contextlib.suppress(DatabaseError):
             holder.rollback()
         holder.close()
+
+
+def _take_lock(holder: BaseDatabaseWrapper, number: int) -> bool:
+    """Try once. Who waits inside of a transaction keeps a snapshot, for which some migrations of the other wait."""
+    with holder.cursor() as cursor:
+        for name in ("lock", "statement", "idle_in_transaction_session"):
+            cursor.execute(f"SET LOCAL {name}_timeout = 0")
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
+        (has_lock,) = cursor.fetchone()
+    if not has_lock:
+        holder.rollback()
+    return bool(has_lock)
 
 
 def database_now() -> datetime:

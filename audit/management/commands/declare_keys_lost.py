@@ -88,7 +88,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"The key that signed the log is not in the settings: {loss.signing_key}"
             if loss.signing_key
-            else "The newest checkpoint says that the log has another TRELLIS_AUDIT_KEY than the settings."
+            else "TRELLIS_AUDIT_KEY in the settings is not the key that the newest checkpoint names."
         )
         for chain in loss.chains:
             if chain.until and chain.newest:

@@ -22,6 +22,7 @@ from audit.actions import Action
 from audit.alerts.conditions import measure
 from audit.management.commands import declare_keys_lost
 from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditSeal
+from audit.proof import marks
 from audit.proof.signing import signed, signing_keys
 from audit.proof.trellis_verify import VerificationReport, verify_export
 from audit.sealing import external_checkpoint, key_loss, sealer
@@ -308,10 +309,17 @@ def test_where_only_the_signing_key_is_lost_altered_entries_are_not_declared_awa
 
 def forget_key_checks() -> None:
     """As in a log of a version that stated none; the command makes no checkpoint while the signing key is missing."""
+    state_key(None)
+
+
+def state_key(check: str | None) -> None:
+    """As if the newest checkpoint had said so."""
     newest = AuditCheckpoint.objects.order_by("-number").first()
     assert newest is not None
-    statement = json.loads(newest.statement)
-    del statement["audit_key"], statement["key"]
+    statement = {**json.loads(newest.statement), "audit_key": check}
+    del statement["key"]
+    if check is None:
+        del statement["audit_key"]
     with keys("a"):
         text, signature = signed(statement, signing_keys()[0])
     tamper(
@@ -332,7 +340,7 @@ def test_the_loss_of_the_audit_key_alone_is_declared(tenant: Tenant) -> None:
             make_checkpoint()
             with pytest.raises(CommandError):
                 call_command("verify_audit", stdout=io.StringIO())
-            assert "another TRELLIS_AUDIT_KEY" in declare("", reason="")
+            assert "not the key that the newest checkpoint names" in declare("", reason="")
             assert nothing_is_declared()
             assert "WHOLE" in declare("")
             assert seals().state is FindingState.OK
@@ -365,6 +373,68 @@ def test_a_wrong_audit_key_for_a_while_makes_the_right_one_no_lost_one(tenant: T
         alter_everything(tenant)
         assert "no loss to declare" in declare("")
     assert nothing_is_declared()
+
+
+def test_a_log_without_entries_states_no_key(tenant: Tenant) -> None:
+    """SEC-921: nothing in it tells a wrong key from the right one."""
+    with keys("a"):
+        make_checkpoint()
+        assert stated_key() is None
+        sealed_log(tenant, rounds=1)
+        assert stated_key() == marks.key_check()
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_a_log_older_than_marks_takes_no_wrong_key_for_its_own(
+    tenant: Tenant, is_marked: bool
+) -> None:
+    """SEC-921: the first checkpoint that states a key can be made under a wrong one, after an upgrade."""
+    with keys("a"):
+        sealed_log(tenant)
+        bodied(tenant)
+        sealer.seal_pending()
+        tamper("UPDATE audit_auditentry SET mark = NULL")
+        if is_marked:  # else only contents tell
+            sealed_log(tenant, rounds=1)
+        forget_key_checks()
+        with other_key():
+            sealed_log(tenant, rounds=1)
+            assert stated_key() is None
+        alter_everything(tenant)
+        assert "no loss to declare" in declare("")
+    assert nothing_is_declared()
+
+
+def test_a_key_that_was_declared_lost_is_not_stated_again(tenant: Tenant) -> None:
+    """SEC-921: neither where a version that states no key made the newest checkpoint."""
+    with keys("a"):
+        sealed_log(tenant)
+        with other_key():
+            declare("")
+        forget_key_checks()
+        sealed_log(tenant, rounds=1)
+        assert stated_key() is None
+        assert seals().text == marks.OTHER_KEY
+
+
+def test_a_loss_is_not_declared_where_contents_without_a_mark_fit_the_key(tenant: Tenant) -> None:
+    """SEC-894: a version without marks wrote them under the key of now, so that one is not the lost one's successor."""
+    with keys("a"):
+        bodied(tenant)
+        sealer.seal_pending()
+        tamper("UPDATE audit_auditentry SET mark = NULL")
+        with other_key():
+            sealed_log(tenant, rounds=1)
+            state_key(marks.key_check())
+        with pytest.raises(CommandError, match="A lost key does not leave that"):
+            declare("")
+    assert nothing_is_declared()
+
+
+def stated_key() -> str | None:
+    newest = AuditCheckpoint.objects.order_by("-number").first()
+    assert newest is not None
+    return marks.stated_key_check(newest)
 
 
 @pytest.mark.parametrize("kind", ["interval", "rotation"])
