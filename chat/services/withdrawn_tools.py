@@ -20,10 +20,10 @@ from workspaces.scoping import WorkspaceQuerySet
 
 _MOST_RELEASED: Final = 500
 """In one round; the next one goes on."""
-_FIELDS: Final = {
-    *("is_active", "is_enabled", "removed_at", "definition_hash", "approval_override"),
-}
-"""Of a server or a tool: whose change can make that a tool cannot be used any more."""
+_FIELDS: Final = frozenset(
+    {"is_active", "is_enabled", "removed_at", "definition_hash", "approval_override"}
+)
+"""Of a server or a tool. After a change of one of them, a tool may be one that nobody can use any more."""
 
 
 def listen_to_servers() -> None:

@@ -173,11 +173,13 @@ def _reset_unless_whole(transport: Any) -> None:
 
     def close(orderly: bool) -> None:
         if orderly:
-            line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 0, 0))
+            with contextlib.suppress(OSError):  # the other side may have broken it off
+                line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 0, 0))
         closes(orderly)
 
+    with contextlib.suppress(OSError):
+        line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
     transport._closeSocket = close
-    line.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _end(channel: Any, path: str, status: int, reason: bytes) -> None:
