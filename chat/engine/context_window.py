@@ -154,11 +154,15 @@ def measured_factor(estimated: int, counted: int) -> float:
 def fills_window(turns: Sequence[PastTurn], window: ContextWindow, *, fixed: int = 0) -> bool:
     """Whether these turns leave no room for anything older, however much they are shortened."""
     *earlier, last = turns
-    least = sum(
-        min(size_of(turn), *(size_of(_shortened(turn, limit)) for limit in _SHORTER))
-        for turn in earlier
-    )
+    least = sum(map(_least_size, earlier))
     return fixed + least + size_of(last) > replace(window, is_halved=False).budget(0)
+
+
+def _least_size(turn: PastTurn) -> int:
+    """The tokens of a turn as short as it can be sent."""
+    if not _has_results(turn):
+        return size_of(turn)
+    return min(size_of(turn), *(size_of(_shortened(turn, limit)) for limit in _SHORTER))
 
 
 def fit(
@@ -177,6 +181,8 @@ def fit(
 
     def shorten_results(index: int, limit: int) -> None:
         nonlocal total
+        if not _has_results(turns[index]):
+            return
         kept[index] = _shortened(turns[index], limit)
         total -= sizes[index]
         sizes[index] = size_of(kept[index])
@@ -228,9 +234,14 @@ def shorten(text: str, limit: int) -> str:
     return f"{text[:half]}\n[… {left_out} characters left out …]\n{text[-half:]}"
 
 
+def _has_results(turn: PastTurn) -> bool:
+    """Whether tools were called, whose results can be shortened."""
+    return any(step.calls for step in turn.steps)
+
+
 def _shortened(turn: PastTurn, limit: int) -> PastTurn:
     """The turn with results of at most this length."""
-    if not any(step.calls for step in turn.steps):
+    if not _has_results(turn):
         return turn
     return replace(
         turn,
@@ -258,6 +269,8 @@ def _named(pictures: tuple[PastPicture, ...]) -> tuple[PastPicture, ...]:
 
 def _count_changed(turn: PastTurn, other: PastTurn) -> int:
     """In how many results the two differ."""
+    if turn is other:
+        return 0
     pairs = zip(_results(turn), _results(other), strict=True)
     return sum(one != two for one, two in pairs)
 
