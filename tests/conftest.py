@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ``pure`` what knows no database.
     """
     for item in items:
-        if runs_on_both(item.nodeid):
+        if runs_on_both(item.nodeid) and knows_database(item):
             item.add_marker(pytest.mark.both_engines)
     parts: dict[str, Callable[[pytest.Item], bool]] = {
         "both_engines": lambda item: _has(item, "both_engines") or _has(item, "sqlite"),

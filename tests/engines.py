@@ -30,7 +30,6 @@ BOTH_ENGINES: Final = (
     "tests/audit/reports/test_calls.py",
     "tests/audit/exports/test_exports.py",
     "tests/audit/views/test_own_activity.py",
-    "tests/audit/reports/test_reports.py",
     "tests/audit/views/test_saved_views.py",
     "tests/audit/reports/test_searching.py",
     "tests/audit/retention/test_retention.py",
@@ -49,9 +48,6 @@ BOTH_ENGINES: Final = (
     "tests/chat/engine/test_together.py",
     "tests/mcp_servers/oauth/test_races.py",
     "tests/mcp_servers/registry/test_quotas.py",
-    # A row of another workspace.
-    "tests/isolation/test_sockets.py",
-    "tests/isolation/test_tasks_and_commands.py",
 )
 
 

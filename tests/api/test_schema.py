@@ -34,7 +34,7 @@ TRYING = "/api/servers/try/"
 PLATFORM = "/api/platform/"
 PARTS = 2
 """How many tests the operations are dealt out to, so that processes can share them. Each makes the schema first."""
-EXAMPLES = 15 if IS_FULL else 5
+EXAMPLES = 15 if IS_FULL else 2
 """Of each operation."""
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import Resolver404, resolve
 
-from tests.extent import one_of
+from tests.extent import IS_FULL, one_of
 from tests.factories import ROLES, signed_in
 from tests.isolation.offers import Offers
 from tests.isolation.world import World
@@ -25,7 +25,7 @@ _ENOUGH = 60
 """Routes at the least that whoever administers a workspace comes by."""
 _SENT = 10
 """Forms at the least that anybody may send."""
-_MOST = 3
+_MOST = 3 if IS_FULL else 2
 """Addresses of one route that are asked for: a filter more leads to the same links."""
 _WAYS = {"o", "_changelist_filters", "_facets", "p", "_popup"}
 """How a list is shown, and the way back to it: the tests of lists ask for each of them."""

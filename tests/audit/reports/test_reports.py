@@ -116,6 +116,7 @@ def test_the_same_numbers_are_read_over_rest(two_workspaces: TwoTenants) -> None
     assert tenant.client("member").get(path, headers=headers).status_code == 403
 
 
+@pytest.mark.both_engines
 def test_each_way_of_stacking_has_all_calls(tenant: Tenant) -> None:
     """Ours."""
     filled(tenant)
@@ -152,6 +153,7 @@ def test_numbers_of_tables_are_grouped_like_those_of_the_tiles(tenant: Tenant) -
     assert b"123,456" not in file
 
 
+@pytest.mark.both_engines
 def test_a_narrowed_report_counts_what_the_log_lists(tenant: Tenant) -> None:
     """Ours: the same filter, the same number, and each number leads to its entries."""
     filled(tenant)
@@ -166,6 +168,7 @@ def test_a_narrowed_report_counts_what_the_log_lists(tenant: Tenant) -> None:
         assert len(behind.context["entries"]) == int(refused["value"]), query
 
 
+@pytest.mark.both_engines
 def test_the_counters_and_the_entries_make_the_same_report(tenant: Tenant) -> None:
     """Ours: both ways of counting, over generated entries of ten days."""
     now = timezone.now()
@@ -191,6 +194,7 @@ def test_the_counters_and_the_entries_make_the_same_report(tenant: Tenant) -> No
     assert "–" not in waits
 
 
+@pytest.mark.both_engines
 @pytest.mark.both_engines
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Vienna", "America/Los_Angeles", "Asia/Kolkata"])
 def test_every_piece_of_time_has_what_a_recount_finds_in_it(tenant: Tenant, zone: str) -> None:
@@ -238,6 +242,7 @@ def test_every_piece_of_time_has_what_a_recount_finds_in_it(tenant: Tenant, zone
     }
 
 
+@pytest.mark.both_engines
 def test_an_hour_whose_entries_were_removed_keeps_its_numbers(tenant: Tenant) -> None:
     """REL-1178: only counters know of it then, so it is drawn by hours."""
     workspace_id = tenant.workspace.pk
@@ -322,6 +327,7 @@ def test_no_number_of_other_changes_hides_a_definition_that_changed(tenant: Tena
     assert "2 more are not in this file." in printed
 
 
+@pytest.mark.both_engines
 def test_generated_entries_are_sealed_and_counted(tenant: Tenant) -> None:
     """Ours: as if they had come one by one."""
     from audit.verification.online import verify
@@ -334,6 +340,7 @@ def test_generated_entries_are_sealed_and_counted(tenant: Tenant) -> None:
     assert report.result in {"whole", "incomplete"}, "no checkpoint speaks of it yet"
 
 
+@pytest.mark.both_engines
 def test_opening_the_page_takes_a_fixed_number_of_queries(tenant: Tenant) -> None:
     """Ours: whatever there is to show."""
     client = tenant.client("auditor")
@@ -409,6 +416,7 @@ def test_links_of_the_page_keep_its_time(tenant: Tenant) -> None:
         assert query["since"] < query["until"]
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("tile", "query"), [("calls", "ended"), ("failed", "failed"), ("refused", "refused")]
 )
@@ -444,6 +452,7 @@ def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query:
     assert report.figures[tile].now == found.count() > 0
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("action", ["", "tool_call.finished", "tool_call.refused"])
 @pytest.mark.parametrize("outcome", ["", "ended", "failed", "refused", "ok", "timeout"])
 def test_a_number_of_a_filtered_report_leads_to_its_entries_only(

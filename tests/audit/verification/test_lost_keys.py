@@ -35,10 +35,7 @@ from tests.audit.tampering import sealed_log, tamper, write_entries
 from tests.audit.verification.checked import check
 from tests.factories import Tenant
 
-pytestmark = [
-    pytest.mark.usefixtures("checkpoint_file", "derived_signing_key"),
-    pytest.mark.both_engines,
-]
+pytestmark = pytest.mark.usefixtures("checkpoint_file", "derived_signing_key")
 
 
 @pytest.fixture
@@ -93,6 +90,7 @@ def lost_log(tenant: Tenant) -> str:
     return signing_keys()[0].fingerprint
 
 
+@pytest.mark.both_engines
 def test_a_lost_key_is_declared_and_known_from_then_on(tenant: Tenant) -> None:
     """REL-2171: the log is signed, exported and verified again; the doctor calls the loss a fact."""
     old = lost_log(tenant)
@@ -176,6 +174,7 @@ def test_an_export_with_a_key_that_nobody_introduced_is_altered_unless_that_key_
             assert "name that one, too" in report.findings[0].text
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_changed_entry_of_before_is_found(tenant: Tenant, when: str) -> None:
     """SEC-892: the chain and its signatures go on counting, whether it was changed before the declaration or after."""
@@ -226,6 +225,7 @@ def test_a_changed_entry_without_a_seal_is_found(tenant: Tenant) -> None:
         assert "has no seal" in report.findings[0].text
 
 
+@pytest.mark.both_engines
 def test_a_declaration_written_past_trellis_counts_for_nothing(tenant: Tenant) -> None:
     """SEC-893: its mark is made under a key that no database holds."""
     sealed_log(tenant)
@@ -329,6 +329,7 @@ def state_key(check: str | None) -> None:
     external_checkpoint.file_path().unlink()
 
 
+@pytest.mark.both_engines
 def test_the_loss_of_the_audit_key_alone_is_declared(tenant: Tenant) -> None:
     """REL-2235: each checkpoint states which key is the log's, so that another one is no matter of belief."""
     with keys("a"):
@@ -497,6 +498,7 @@ def test_a_lost_key_hides_no_older_copy_of_the_log(tenant: Tenant) -> None:
         assert check().result == "incomplete"
 
 
+@pytest.mark.both_engines
 def test_odd_alarms_and_declarations_stop_nothing(tenant: Tenant) -> None:
     """SEC-892: what somebody wrote past Trellis keeps neither the command nor the verification from its end."""
     old = lost_log(tenant)
@@ -553,6 +555,7 @@ def test_after_a_loss_the_signing_key_changes_as_ever(tenant: Tenant) -> None:
             assert export(old).result == "altered"
 
 
+@pytest.mark.both_engines
 def test_a_long_log_is_declared_in_parts(tenant: Tenant) -> None:
     """REL-2171: no entry grows beyond what streams send."""
     sealed_log(tenant)
