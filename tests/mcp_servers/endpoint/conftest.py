@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from mcp_servers.models import McpServer
+from mcp_servers.registry.demo.notes_server import Notebook, build_server
 from tests.factories import Tenant
-from tests.mcp_servers.factories import demo_server, looked_at
+from tests.fakes.mcp_server import Listening
+from tests.mcp_servers.factories import http_server, looked_at
 
 
 @pytest.fixture
-def notes(tenant: Tenant) -> McpServer:
-    """The demo's notes, used by every bud."""
-    server = demo_server(tenant, "notes", trusts_annotations=True, is_used_everywhere=True)
-    return looked_at(tenant, server)
+def notes(tenant: Tenant, tmp_path: Path) -> Iterator[McpServer]:
+    """The demo's notes, used by every bud; over HTTP, since a program takes a second to start."""
+    listening = Listening(build_server(Notebook(tmp_path)).streamable_http_app())
+    server = http_server(
+        tenant,
+        f"{listening.origin}/mcp",
+        name="notes",
+        trusts_annotations=True,
+        is_used_everywhere=True,
+    )
+    yield looked_at(tenant, server)
+    listening.stop()
