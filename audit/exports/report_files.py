@@ -16,7 +16,7 @@ from audit.exports.formats import FORMATS
 from audit.exports.pdf import MEDIA_TYPE, Document, PdfChart, PdfFigure, PdfSeries, PdfTable, as_pdf
 from audit.filters import EntryFilter
 from audit.reports import facts, providers
-from audit.reports.charts import labels_of, unit_in_words
+from audit.reports.charts import TimeAxis, unit_in_words
 from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.filter_words import names_in, set_filters
@@ -140,7 +140,7 @@ def _figures(report: AuditReport) -> list[PdfFigure]:
 def _charts(report: AuditReport, by: str) -> list[PdfChart]:
     span = report.span
     drawn_by = unit_in_words(span.unit, span.zone)
-    labels = labels_of(report.pieces, span.unit, span.zone)
+    labels = TimeAxis(starts=report.pieces, unit=span.unit, zone=span.zone).labels
     return [
         _chart(
             _("Tool calls over time, by %(what)s (%(drawn_by)s)")

@@ -53,11 +53,42 @@ class ChartSeries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxis:
+    """When the pieces of time begin that a chart counts in."""
+
+    starts: Sequence[datetime]
+    unit: Unit
+    zone: tzinfo
+
+    @property
+    def has_year(self) -> bool:
+        """Whether a piece could be of another year than this one."""
+        return len({one.astimezone(self.zone).year for one in (*self.starts, timezone.now())}) > 1
+
+    @property
+    def labels(self) -> list[str]:
+        """Each piece as its reader chose to read dates, or as we write them."""
+        has_year = self.has_year
+        return [
+            piece_of_time(one, self.unit, zone=self.zone, has_year=has_year) for one in self.starts
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """For the page's script, which writes dates like the reader's browser where they chose no form."""
+        return {
+            "labels": self.labels,
+            "starts": list(self.starts),
+            "unit": self.unit,
+            "zone": str(self.zone),
+            "has_year": self.has_year,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """Tool calls over time."""
 
-    labels: Sequence[str]
-    unit: Unit
+    axis: TimeAxis
     drawn_by: str
     """The unit and the time zone in words."""
     series: Sequence[ChartSeries]
@@ -65,8 +96,7 @@ class Chart:
     def as_json(self) -> dict[str, Any]:
         """For the page's script."""
         return {
-            "labels": list(self.labels),
-            "unit": self.unit,
+            **self.axis.as_json(),
             "drawn_by": self.drawn_by,
             "series": [one.as_json() for one in self.series],
         }
@@ -149,8 +179,7 @@ def chart_from(
     """Draw (piece of time, kind) → number, of the newest MAX_BUCKETS pieces."""
     pieces = pieces_of(since, until, unit, zone)[-MAX_BUCKETS:]
     return Chart(
-        labels=labels_of(pieces, unit, zone),
-        unit=unit,
+        axis=TimeAxis(starts=pieces, unit=unit, zone=zone),
         drawn_by=unit_in_words(unit, zone),
         series=[
             ChartSeries(
@@ -159,12 +188,6 @@ def chart_from(
             for key, label in ends_in_words().items()
         ],
     )
-
-
-def labels_of(pieces: Sequence[datetime], unit: Unit, zone: tzinfo) -> list[str]:
-    """Write when each piece begins, with the year where it could be another than this one."""
-    years = {one.astimezone(zone).year for one in (*pieces, timezone.now())}
-    return [piece_of_time(one, unit, zone=zone, has_year=len(years) > 1) for one in pieces]
 
 
 def unit_in_words(unit: Unit, zone: tzinfo) -> str:

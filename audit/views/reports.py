@@ -23,7 +23,7 @@ from audit.actions import Action, Outcome, layer_name
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.reports import facts, providers
-from audit.reports.charts import labels_of, unit_in_words
+from audit.reports.charts import TimeAxis, unit_in_words
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, MOST_TOOLS, AuditReport, Figure, ReportSeries, report_of
 from audit.rollups import ERROR
@@ -273,8 +273,7 @@ def _chart(
     if not any(value for line in lines for value in line.values):
         return None
     return {
-        "labels": labels_of(pieces, span.unit, span.zone),
-        "unit": span.unit,
+        **TimeAxis(starts=pieces, unit=span.unit, zone=span.zone).as_json(),
         "stacked": is_stacked,
         "series": [
             {"key": line.kind, "label": line.label, "values": list(line.values)} for line in lines

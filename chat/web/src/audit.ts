@@ -15,12 +15,10 @@ import {
 } from "chart.js";
 import { startLive } from "./audit/live";
 import { startSearchOfPage } from "./audit/search";
-import { whole } from "./formats";
+import { axisLabels, type TimeAxis, whole } from "./formats";
 import t from "./texts/pages";
 
-export interface ChartData {
-  labels: string[];
-  unit: string;
+export interface ChartData extends TimeAxis {
   series: { key: string; label: string; values: (number | null)[] }[];
 }
 
@@ -154,7 +152,8 @@ function drawCharts(root: ParentNode): void {
     const name = canvas.dataset.chart ?? "";
     const source = document.getElementById(name);
     if (!source) continue;
-    const data = JSON.parse(source.textContent ?? "{}") as ChartData;
+    const given = JSON.parse(source.textContent ?? "{}") as ChartData;
+    const data = { ...given, labels: axisLabels(given) };
     const table = document.querySelector<HTMLTableElement>(`[data-chart-table="${name}"]`);
     if (table) fillTable(table, data);
     drawn.get(name)?.chart.destroy();

@@ -80,6 +80,34 @@ export const calendarDay = (date: string): string =>
 export const month = (at: Moment): string =>
   new Date(at).toLocaleDateString(undefined, { month: "long", year: "numeric", ...zone(chosen()) });
 
+/** When the pieces of time begin that a chart counts in, as the server wrote them and as moments. */
+export interface TimeAxis {
+  labels: string[];
+  starts: string[];
+  unit: string;
+  /** A name that `Intl` knows, if this browser does. */
+  zone: string;
+  has_year: boolean;
+}
+
+/** What stands under a chart: as the server wrote it for whoever chose a form of dates, else as the browser does. */
+export function axisLabels(axis: TimeAxis): string[] {
+  const choice = usable({ ...chosen(), time_zone: axis.zone });
+  if (choice.date_format || !choice.time_zone) return axis.labels;
+  const { unit } = axis;
+  const shape: Shape = {
+    month: "short",
+    ...(unit !== "month" && ({ day: "numeric" } as const)),
+    ...((axis.has_year || unit === "month") && ({ year: "numeric" } as const)),
+    ...zone(choice),
+  };
+  return axis.starts.map((at) => {
+    const day = new Date(at).toLocaleDateString(undefined, shape);
+    if (unit === "minute") return clock(at, "minute", choice);
+    return unit === "hour" ? `${day}, ${clock(at, "minute", choice)}` : day;
+  });
+}
+
 const MONTHS = new Intl.DateTimeFormat("en-US", { month: "short", timeZone: "UTC" });
 
 function written({ year, month, day }: Numbers, format: string): string {

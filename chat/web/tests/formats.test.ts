@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import {
+  axisLabels,
   type Choice,
   calendarDay,
   daysBetween,
@@ -118,6 +119,37 @@ describe("a choice", () => {
     choose({ time_zone: "Middle/Earth", date_format: "YYYY-MM-DD" });
     const at = new Date(2026, 10, 26, 14, 5);
     expect(moment(at, "day")).toBe("2026-11-26");
+  });
+});
+
+describe("under a chart", () => {
+  const axis = (unit: string, more = {}) => ({
+    labels: ["as the server wrote it"],
+    starts: ["2026-11-29T23:00:00Z"],
+    unit,
+    zone: "Europe/Vienna",
+    has_year: false,
+    ...more,
+  });
+  const browsers = (shape: Intl.DateTimeFormatOptions) =>
+    new Date("2026-11-29T23:00:00Z").toLocaleString(undefined, { ...shape, timeZone: "Europe/Vienna" });
+
+  it("REL-2341: a piece of time is written like the browser's other moments, in the chart's time zone", () => {
+    const day = browsers({ month: "short", day: "numeric" });
+    const time = browsers({ timeStyle: "short" });
+    expect(axisLabels(axis("day"))).toEqual([day]);
+    expect(axisLabels(axis("week", { has_year: true }))).toEqual([
+      browsers({ month: "short", day: "numeric", year: "numeric" }),
+    ]);
+    expect(axisLabels(axis("month"))).toEqual([browsers({ month: "short", year: "numeric" })]);
+    expect(axisLabels(axis("hour"))).toEqual([`${day}, ${time}`]);
+    expect(axisLabels(axis("minute"))).toEqual([time]);
+  });
+
+  it("REL-2341: as the server wrote it for whoever chose a form, and in a time zone that the browser lacks", () => {
+    expect(axisLabels(axis("day", { zone: "Mars/Olympus" }))).toEqual(["as the server wrote it"]);
+    choose({ date_format: "D MMM YYYY" });
+    expect(axisLabels(axis("day"))).toEqual(["as the server wrote it"]);
   });
 });
 

@@ -279,7 +279,7 @@ def test_an_hour_whose_entries_were_removed_keeps_its_numbers(tenant: Tenant) ->
 
 
 def test_the_page_says_by_what_and_where_it_is_drawn(tenant: Tenant) -> None:
-    """REL-1178: an hour by minutes, a year by weeks with the year in each label, in the person's time zone."""
+    """REL-1178, REL-2341: an hour by minutes, a year by weeks and with the year, in the person's time zone."""
     now = timezone.now()
     list(generate(tenant.workspace.pk, 300, since=now - timedelta(days=360), until=now))
     list(generate(tenant.workspace.pk, 50, since=now - timedelta(minutes=50), until=now))
@@ -295,6 +295,8 @@ def test_the_page_says_by_what_and_where_it_is_drawn(tenant: Tenant) -> None:
     assert year["drawn_by"] == "per week from Monday, Europe/Vienna"
     assert all(re.fullmatch(r"\d+ \w{3} \d{4}", label) for label in year["over_time"]["labels"])
     assert 51 <= len(year["over_time"]["labels"]) <= 53
+    assert len(year["over_time"]["starts"]) == len(year["over_time"]["labels"])
+    assert (year["over_time"]["zone"], year["over_time"]["has_year"]) == ("Europe/Vienna", True)
 
 
 def test_no_number_of_other_changes_hides_a_definition_that_changed(tenant: Tenant) -> None:
