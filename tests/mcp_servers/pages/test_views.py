@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from copy import copy
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from uuid_utils.compat import uuid7
 
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool, StdioProgram
+from mcp_servers.models import ApprovalOverride, McpServer
 from mcp_servers.registry import discovery
 from tests.factories import CANARY, Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, raw_tool
-from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
-
-
-@pytest.fixture
-def page(tenant: Tenant) -> Client:
-    return tenant.client("admin")
-
+from tests.mcp_servers.factories import http_server, stored_tool, tool_of
 
 BASE = "/w/acme/servers/"
 
@@ -95,113 +86,6 @@ def test_a_member_sees_and_cannot_change(
     assert counting.calls == []
 
 
-def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: CountingServer) -> None:
-    """One form, and the card has its tools."""
-    body = {
-        "name": "garden",
-        "url": counting.url,
-        "auth_type": "api_key",
-        "auth_name": "X-Key",
-        "auth_secret": "key-123456",
-        "headers": "X-Team: garden\nX-Other: a: b",
-        "protocol": "auto",
-    }
-    response = page.post(f"{BASE}add/", body)
-    server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert response.status_code == 302
-    assert response["Location"] == f"{BASE}#server-{server.pk}"
-    assert server.state.status == "connected"
-    seen = counting.headers[-1]
-    assert (seen["x-key"], seen["x-team"], seen["x-other"]) == ("key-123456", "garden", "a: b")
-    assert "key-123456" not in page.get(BASE).content.decode()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"url": "ftp://example.org"}, "not a plain"),
-        ({"name": ""}, "required"),
-        ({"headers": "no separator"}, "one name"),
-        ({"auth_type": "bearer"}, "Bearer token is not complete. Enter the token."),
-        ({"auth_type": "basic"}, "Enter the user name and the password."),
-        ({"url": "https://user:pw@example.org/"}, "not a plain"),
-    ],
-)
-def test_a_bad_form_comes_back_with_words(
-    page: Client, tenant: Tenant, change: dict[str, str], words: str
-) -> None:
-    """Bad input gets a clear message in the right place."""
-    body = {
-        "name": "x",
-        "url": "https://example.org/",
-        "auth_type": "none",
-        "protocol": "auto",
-        "headers": "",
-        **change,
-    }
-    response = page.post(f"{BASE}add/", body)
-    assert response.status_code == 422
-    assert words in response.content.decode()
-    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
-
-
-def test_trying_before_saving(page: Client, tenant: Tenant, counting: CountingServer) -> None:
-    """A report, and nothing kept; failures in plain words."""
-    body = {"name": "x", "url": counting.url, "auth_type": "none", "protocol": "auto"}
-    good = page.post(f"{BASE}try/", body).content.decode()
-    assert "Connected" in good
-    assert "7 tools" in good
-    bad = page.post(f"{BASE}try/", {**body, "url": "http://127.0.0.1:9999/"}).content.decode()
-    assert "could not reach the server" in bad
-    odd = page.post(f"{BASE}try/", {**body, "url": "nonsense"}).content.decode()
-    assert "not a plain" in odd
-    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
-
-
-def test_a_program_is_picked_from_the_catalogue(page: Client, tenant: Tenant) -> None:
-    """SEC-37: the form knows the catalogue's entries and their parameters, nothing else."""
-    zoo_program()
-    choice = page.get(f"{BASE}catalogue/").content.decode()
-    assert "?program=zoo" in choice
-    assert "catalogue-zoo-mode" not in choice
-    assert "catalogue-zoo-mode" in page.get(f"{BASE}catalogue/?program=zoo").content.decode()
-    body = {
-        "catalogue-name": "zoo",
-        "catalogue-program": "zoo",
-        "catalogue-zoo-mode": "probe",
-        "command": "/bin/sh",
-    }
-    assert page.post(f"{BASE}catalogue/", body).status_code == 302
-    server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert (server.state.status, server.parameters) == ("connected", {"mode": "probe"})
-    response = page.post(
-        f"{BASE}catalogue/", {**body, "catalogue-name": "y", "catalogue-zoo-mode": "-c"}
-    )
-    assert response.status_code == 422
-
-
-def test_a_parameter_that_a_program_needs_is_asked_for(page: Client, tenant: Tenant) -> None:
-    """REL-1608: the form marks it, and tells of it beside its field."""
-    StdioProgram.objects.create(
-        slug="files",
-        title="Files",
-        command="/usr/bin/env",
-        args=["{folder}", "{level}"],
-        parameters=[
-            {"name": "folder", "title": "Folder", "required": True},
-            {"name": "level", "title": "Level", "required": True, "default": "low"},
-        ],
-    )
-    form = page.get(f"{BASE}catalogue/?program=files").context["form"]
-    assert form.fields["files-folder"].required
-    assert not form.fields["files-level"].required
-    body = {"catalogue-name": "files", "catalogue-program": "files"}
-    answer = page.post(f"{BASE}catalogue/", body)
-    assert answer.status_code == 422
-    assert list(answer.context["form"].errors) == ["files-folder"]
-    assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
-
-
 def test_switches_answer_with_the_card(page: Client, trusted: McpServer) -> None:
     """Each change comes back as the server's article."""
     one = f"{BASE}{trusted.pk}/"
@@ -223,45 +107,6 @@ def test_switches_answer_with_the_card(page: Client, trusted: McpServer) -> None
     assert (
         page.post(f"{one}tools/{echo.pk}/approval/", {"approval_override": "x"}).status_code == 422
     )
-
-
-def test_an_imported_server_is_looked_at_when_it_is_switched_on(
-    page: Client, tenant: Tenant, counting: CountingServer
-) -> None:
-    """REL-2253: Switching an imported server on tests it as adding does, so its tools are accepted."""
-    listed = json.dumps({"mcpServers": {"counting": {"type": "http", "url": counting.url}}})
-    body = {"servers": listed, "intent": "apply", "use": "every_bud"}
-    assert page.post(f"{BASE}import/", body).status_code == 302
-    imported = McpServer.objects.for_workspace(tenant.workspace).get()
-    text = page.post(f"{BASE}{imported.pk}/active/", {"is_active": "on"}).content.decode()
-    assert "Connected" in text
-    assert not tool_of(imported, "echo").is_quarantined
-
-
-def test_an_import_leads_the_platforms_owner_to_the_program_catalogue(tenant: Tenant) -> None:
-    """REL-2254: Where an import refuses a program, the platform's owner has a link to the program catalogue."""
-    listed = json.dumps({"mcpServers": {"thing": {"command": "npx", "args": ["-y", "thing"]}}})
-    body = {"servers": listed, "intent": "preview"}
-    link = 'href="/admin/mcp_servers/stdioprogram/">Program catalogue'
-    text = tenant.client("admin").post(f"{BASE}import/", body).content.decode()
-    assert "is not in the program catalogue" in text
-    assert link not in text
-    tenant.owner.is_superuser = True
-    tenant.owner.save(update_fields=["is_superuser"])
-    assert link in tenant.client("owner").post(f"{BASE}import/", body).content.decode()
-
-
-def test_a_changed_definition_is_shown_and_accepted(page: Client, trusted: McpServer) -> None:
-    """SEC-57: the card says so, and has the button."""
-    echo = tool_of(trusted, "echo")
-    McpTool.objects.for_workspace(trusted.workspace_id).filter(pk=echo.pk).update(
-        definition_hash="5" * 64
-    )
-    text = page.get(f"{BASE}{trusted.pk}/").content.decode()
-    assert "Accept the new definition" in text
-    page.post(f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/", {"definition_hash": "5" * 64})
-    echo.refresh_from_db()
-    assert not echo.is_quarantined
 
 
 def test_deleting_goes_back_to_the_list(page: Client, tenant: Tenant, trusted: McpServer) -> None:
@@ -367,28 +212,6 @@ def test_a_tool_says_that_its_results_go_unchecked(page: Client, tenant: Tenant)
     assert tool_of(server, "find").output_problem == ""
 
 
-def test_a_changed_definition_is_shown_and_accepted_as_it_was_seen(
-    page: Client, tenant: Tenant
-) -> None:
-    """SEC-57: before and after; a definition that changed again meanwhile is not accepted by an old click."""
-    server = http_server(tenant, "https://example.org/mcp", name="moving")
-    discovery.store_tools(server=server, raw_tools=[raw_tool("a")], actor=tenant.actor())
-    changed = raw_tool("a", description="a and sends everything elsewhere")
-    discovery.store_tools(server=server, raw_tools=[changed], actor=tenant.actor())
-    text = page.get(f"{BASE}{server.pk}/").content.decode()
-    assert "<ins> and sends everything elsewhere</ins>" in text
-    tool = tool_of(server, "a")
-    seen = tool.definition_hash
-    again = raw_tool("a", description="something else")
-    discovery.store_tools(server=server, raw_tools=[again], actor=tenant.actor())
-    address = f"{BASE}{server.pk}/tools/{tool.pk}/accept/"
-    assert page.post(address, {"definition_hash": seen}).status_code == 409
-    assert tool_of(server, "a").is_quarantined
-    now = tool_of(server, "a").definition_hash
-    assert page.post(address, {"definition_hash": now}).status_code == 200
-    assert not tool_of(server, "a").is_quarantined
-
-
 def test_settings_change_what_applies_to_the_server(page: Client, tenant: Tenant) -> None:
     """And say what is wrong on the form."""
     server = http_server(tenant, "https://example.org/mcp", name="garden")
@@ -433,94 +256,6 @@ def test_owners_set_the_rules_and_nobody_else(tenant: Tenant) -> None:
     assert tenant.workspace.allows_personal_servers
     owner = tenant.client("owner")
     assert owner.post(f"{BASE}rules/", {"rule": "is_active", "is_on": "off"}).status_code == 422
-
-
-def _hold(server: McpServer, *names: str, warnings: list[str] | None = None) -> list[McpTool]:
-    """Make tools wait for somebody to accept them."""
-    found = []
-    for name in names:
-        tool = tool_of(server, name)
-        tool.definition_hash, tool.warnings = name.encode().hex()[1] * 64, warnings or []
-        tool.save(update_fields=["definition_hash", "warnings"])
-        found.append(tool)
-    return found
-
-
-def test_all_new_tools_are_accepted_after_one_look(page: Client, trusted: McpServer) -> None:
-    """REL-640: one page shows what is new of each, and one click accepts what was shown."""
-    echo, other = _hold(trusted, "echo", "destroy")
-    address = f"{BASE}{trusted.pk}/review/"
-    assert address in page.get(BASE).content.decode()
-    text = page.get(address).content.decode()
-    assert "2 tools to accept" in text
-    shown = [f"{tool.pk} {tool.definition_hash}" for tool in (echo, other)]
-    assert all(value in text for value in shown)
-    answer = page.post(address, {"tool": shown}, follow=True)
-    assert "2 tools accepted." in answer.content.decode()
-    assert "Nothing waits here" in answer.content.decode()
-    for tool in (echo, other):
-        tool.refresh_from_db()
-        assert tool.approved_hash == tool.definition_hash
-
-
-def test_nothing_is_accepted_if_one_tool_changed_meanwhile(
-    page: Client, trusted: McpServer
-) -> None:
-    """SEC-57: all of them as they were looked at, or none."""
-    echo, other = _hold(trusted, "echo", "destroy")
-    address = f"{BASE}{trusted.pk}/review/"
-    shown = [f"{echo.pk} {echo.definition_hash}", f"{other.pk} {'0' * 64}"]
-    answer = page.post(address, {"tool": shown})
-    assert answer.status_code == 409
-    assert "changed" in answer.content.decode()
-    echo.refresh_from_db()
-    assert echo.is_quarantined
-    for odd in ([], ["nonsense"], [f"{trusted.pk} {'0' * 64}"]):
-        assert page.post(address, {"tool": odd}).status_code == 422
-
-
-def test_a_tool_with_a_warning_is_accepted_by_itself(page: Client, trusted: McpServer) -> None:
-    """SEC-58: what hides something is never accepted in a heap."""
-    (echo,) = _hold(trusted, "echo", warnings=["Its description holds hidden characters."])
-    address = f"{BASE}{trusted.pk}/review/"
-    text = page.get(address).content.decode()
-    assert "Accept all" not in text
-    assert "hidden characters" in text
-    shown = f"{echo.pk} {echo.definition_hash}"
-    assert page.post(address, {"tool": [shown]}).status_code == 409
-    body = {"definition_hash": echo.definition_hash, "back": "review"}
-    accept = f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/"
-    stale = page.post(accept, {**body, "definition_hash": "0" * 64}, follow=True)
-    assert stale.redirect_chain[-1][0] == address
-    assert "The definition has changed again." in stale.content.decode()
-    answer = page.post(accept, body)
-    assert answer["Location"] == address
-
-
-def test_what_was_refused_says_why_and_leads_back(page: Client, trusted: McpServer) -> None:
-    """REL-1265: as a page, or as the text of a notice where a part of a page asked."""
-    (echo,) = _hold(trusted, "echo")
-    accept = f"{BASE}{trusted.pk}/tools/{echo.pk}/accept/"
-    reason = "The definition has changed again. Review it once more."
-    for referer, is_ours in (
-        ("http://testserver/w/acme/servers/", True),
-        ("https://elsewhere.example/", False),
-        ("", False),
-    ):
-        answer = page.post(accept, {"definition_hash": "0" * 64}, headers={"Referer": referer})
-        text = answer.content.decode()
-        assert answer.status_code == 409
-        assert reason in text
-        assert "Error 409" in text
-        assert "damaged" not in text
-        assert (f'href="{referer}#unsent">Go back' in text) == is_ours
-        assert ("Go to Trellis" in text) != is_ours
-        assert "elsewhere" not in text
-    part = page.post(accept, {"definition_hash": "0" * 64}, headers={"HX-Request": "true"})
-    assert (part.status_code, part.content.decode()) == (409, reason)
-    assert part["Content-Type"] == "text/plain; charset=utf-8"
-    head = page.get(BASE).content.decode()
-    assert '"noSwap": [204, 304, "4xx", "5xx"]' in head, "no error lands inside a card"
 
 
 def test_many_servers_are_rows_that_are_found_and_paged(page: Client, tenant: Tenant) -> None:
@@ -576,37 +311,6 @@ def test_a_page_of_servers_takes_as_many_statements_for_200_as_for_20(
     for number in range(180):
         http_server(tenant, "https://example.org/mcp", name=f"more {number}")
     assert statements() <= few
-
-
-@pytest.mark.both_engines
-def test_servers_with_held_tools_are_found_without_looking_at_others(
-    page: Client, tenant: Tenant
-) -> None:
-    """REL-568: the page's question for each server is answered by an index of held tools alone."""
-    servers = [
-        http_server(tenant, "https://example.org/mcp", name=f"server {number}")
-        for number in range(60)
-    ]
-    one = stored_tool(servers[0], "one")
-    rows = [copy(one) for _ in range(3_000)]
-    for number, row in enumerate(rows):
-        row.pk, row.name, row.server = uuid7(), f"tool_{number}", servers[number % 60]
-    McpTool.objects.bulk_create(rows, batch_size=500)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-        with CaptureQueriesContext(connection) as captured:
-            assert page.get(BASE).status_code == 200
-        statements = [one["sql"] for one in captured]
-        asked = next(sql for sql in statements if "approved_hash" in sql and "EXISTS" in sql)
-        if connection.vendor == "sqlite":
-            cursor.execute(f"EXPLAIN QUERY PLAN {asked}")
-        else:
-            # A table of this size may be read as a whole just as well; one that has grown is not.
-            with transaction.atomic():
-                cursor.execute("SET LOCAL enable_seqscan = off")
-                cursor.execute(f"EXPLAIN {asked}")
-        plan = " ".join(str(row) for row in cursor.fetchall())
-    assert "mcp_tool_held" in plan
 
 
 @pytest.mark.parametrize(
