@@ -54,9 +54,21 @@ def install(using: str = "default", **_kwargs: Any) -> None:
         return  # migrated to a state before there was a net
     with transaction.atomic(using=using), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute(_FUNCTION)
+            _install_function(cursor)
         for watched in audited_tables():
             _install_on(watched, connection, cursor)
+
+
+def _install_function(cursor: Any) -> None:
+    """Make it anew. A role that does not own it cannot, and need not if it is as it should be."""
+    _, body, _ = _FUNCTION.split("$$")
+    cursor.execute(
+        "SELECT prosrc = %s AND NOT pg_has_role(proowner, 'USAGE') FROM pg_proc"
+        " WHERE proname = 'audit_note_write' AND pronamespace = current_schema()::regnamespace",
+        [body],
+    )
+    if (True,) not in cursor.fetchall():
+        cursor.execute(_FUNCTION)
 
 
 def trigger_statements(connection: BaseDatabaseWrapper) -> list[str]:

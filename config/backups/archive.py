@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -27,6 +29,12 @@ _MARKER: Final = ".trellis-temporary"
 _BLOCK: Final = 1024**2
 STORAGES: Final = ("artifacts", "audit_reports")
 """Whose contents go along if they are folders here; others, such as a bucket, have backups of their own."""
+_MADE: Final = re.compile(
+    rf"backup|database\.(sqlite3(-wal|-shm|-journal)?|pgdump)|{'|'.join(STORAGES)}"
+)
+"""All that stands in such a folder, by name."""
+_OLD_SECONDS: Final = 24 * 3600
+"""A folder without the marker counts as left behind after so long. It may be one that is being made."""
 
 
 class BackupError(Exception):
@@ -82,15 +90,24 @@ def digest_of(path: Path) -> ArchiveMember:
 def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A folder that goes with the block. Those that killed processes left, each with a whole database, go first."""
     for folder in {parent, settings.TRELLIS.data_dir}:
-        for left in folder.glob(".*/" + _MARKER):
-            if left.parent.name.startswith(SCRATCH):
-                with suppress(OSError), _lock(left.parent):
-                    shutil.rmtree(left.parent)
+        for left in folder.glob(".*-????????"):
+            if left.name.startswith(SCRATCH):
+                with suppress(OSError), _lock(left):
+                    if _is_left_behind(left):
+                        shutil.rmtree(left)
     with tempfile.TemporaryDirectory(dir=parent, prefix=prefix) as name, ExitStack() as held:
         with suppress(OSError):  # a share that knows no locks lets nobody delete it either
             held.enter_context(_lock(Path(name)))
         (Path(name) / _MARKER).touch()
         yield Path(name)
+
+
+def _is_left_behind(folder: Path) -> bool:
+    """Whether a backup or restore made it: it says so, or it is old and holds nothing but what those make."""
+    if (folder / _MARKER).exists():
+        return True
+    is_old = folder.lstat().st_mtime < time.time() - _OLD_SECONDS
+    return is_old and all(_MADE.fullmatch(inside.name) for inside in folder.iterdir())
 
 
 @contextmanager

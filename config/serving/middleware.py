@@ -38,7 +38,7 @@ _COMPRESSIBLE = re.compile(
 )
 _WORTH_RESUMING = 2**20
 """Bytes of a file from which on it is better to go on with a broken download than to have less to load."""
-_PROBES = frozenset({"/healthz", "/readyz"})
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _PARTS_OF_PAGES = re.compile(r"text/(javascript|css)\b|font/")
 """Types of static files that browsers never show by themselves: the policy that holds is that of their page."""
 _CHANGES_POLICY = frozenset(
@@ -107,13 +107,13 @@ class ResponseHeadersMiddleware(MiddlewareMixin):
 
 
 class ProbeMiddleware(MiddlewareMixin):
-    """Answers probes under whatever name they ask: balancers and clusters know a process by its own address.
+    """Answers probes under whatever name they ask: balancers, clusters and Prometheus know a process by its own address.
 
-    What `/healthz` and `/readyz` say depends on no name.
+    What `/healthz`, `/readyz` and `/metrics` say depends on no name.
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        """Have these two asked under a name of ours."""
+        """Have these asked under a name of ours."""
         if request.path_info in _PROBES:
             request.META["HTTP_HOST"] = settings.PROBED_HOST
 

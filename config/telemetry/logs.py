@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, MutableMapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import structlog
 from opentelemetry import trace
@@ -72,7 +72,7 @@ class RateLimitFilter(logging.Filter):
 
 
 class OncePerOutage(logging.Filter):
-    """Of a pool that cannot connect to PostgreSQL, lets a line for each reason in ten minutes through. It writes one for each try."""
+    """Of tries to reach PostgreSQL or Redis, lets a line for each reason in ten minutes through. Libraries write one for each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,18 +80,27 @@ class OncePerOutage(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the line is written."""
-        text = str(record.msg)
-        is_try = text.startswith(("error connecting", "reconnection attempt"))
-        if record.name != "psycopg.pool" or not is_try:
+        kind = _failed_try(record)
+        if kind is None:
             return True
-        # How long it waits until the next try is another number each time.
-        kind = record.getMessage() if text.startswith("error connecting") else text
         if record.created < self._told.get(kind, -math.inf) + TELL_SECONDS:
             return False
         if len(self._told) >= _MOST_REASONS:
             self._told.clear()
         self._told[kind] = record.created
         return True
+
+
+def _failed_try(record: logging.LogRecord) -> str | None:
+    """Why a try to connect failed, without how long until the next one: that is another number each time."""
+    text = str(record.msg)
+    if record.name == "psycopg.pool":
+        if text.startswith("error connecting"):
+            return record.getMessage()
+        return text if text.startswith("reconnection attempt") else None
+    if record.name == "celery.worker.consumer.consumer" and text.startswith("consumer: Cannot"):
+        return text % (*cast("tuple[object, ...]", record.args)[:2], "")
+    return None
 
 
 class OncePerFailure(logging.Filter):

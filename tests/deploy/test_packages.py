@@ -120,26 +120,46 @@ def test_image_compose_file_chart_and_units_run_the_same_processes() -> None:
     units = {path.stem.rstrip("@"): _exec_start(path) for path in DEPLOY.glob("systemd/*.service")}
     assert units["trellis-server"] == [*server[:1], "-b", "127.0.0.1", "-p", "%i", *server[5:]]
     assert units["trellis-worker"] == command_of("worker")
-    assert units["trellis-migrate"] == command_of("migrate")
     assert units["trellis-scheduler"][:4] == command_of("scheduler")[:4]
 
 
 def test_units_replace_servers_one_by_one() -> None:
-    """REL-1623: a unit that stays active would not migrate again; and to restart it would restart all that require it."""
+    """REL-1623: each migrates before it starts; REL-2323: and a server's start ends once it serves."""
     for path in DEPLOY.glob("systemd/*.service"):
         unit = _unit(path)
-        if path.stem == "trellis-migrate":
-            assert unit["Service"]["Type"] == "oneshot"
-            assert "RemainAfterExit" not in unit["Service"]
-            continue
-        assert "trellis-migrate.service" in unit["Unit"]["After"].split()
-        assert unit["Unit"]["Requires"] == "trellis-migrate.service"
+        migrate = unit["Service"]["ExecStartPre"].removeprefix("/opt/trellis/.venv/bin/")
+        assert migrate.split() == command_of("migrate")
+        waits = "/readyz" in unit["Service"].get("ExecStartPost", "")
+        assert waits == (path.stem == "trellis-server@")
         # Otherwise programs of tool calls would be told to end with the server that waits for them.
         assert unit["Service"]["KillMode"] == "mixed"
         assert (
             int(unit["Service"]["TimeoutStopSec"])
             > Environment.model_fields["drain_seconds"].default + 2
         )
+
+
+def test_units_try_again_until_the_database_is_there() -> None:
+    """REL-2324: what a unit requires is tried once, and a start that is tried too often is given up."""
+    for path in DEPLOY.glob("systemd/*.service"):
+        unit = _unit(path)
+        assert "Requires" not in unit["Unit"]
+        assert unit["Unit"]["StartLimitIntervalSec"] == "0"
+        assert unit["Service"]["Restart"] == "always"
+        assert unit["Service"]["TimeoutStartSec"] == "infinity"  # migrations may take long
+
+
+def test_units_put_up_the_walls_of_the_image() -> None:
+    """SEC-951: no rights of root, devices or kernel settings; others on the machine do not read the data folder."""
+    for path in DEPLOY.glob("systemd/*.service"):
+        service = _unit(path)["Service"]
+        assert service["CapabilityBoundingSet"] == ""
+        assert service["ProtectSystem"] == "strict"
+        assert (service["StateDirectoryMode"], service["UMask"]) == ("0700", "0077")
+        assert {name for name, value in service.items() if value == "yes"} >= {
+            *("NoNewPrivileges", "PrivateDevices", "PrivateTmp", "ProtectHome"),
+            *("ProtectControlGroups", "ProtectKernelModules", "ProtectKernelTunables"),
+        }
 
 
 def test_sample_proxies_keep_nobody_from_servers_that_are_well() -> None:
@@ -156,6 +176,16 @@ def test_sample_proxies_keep_nobody_from_servers_that_are_well() -> None:
         found = re.search(kept, text)
         assert found is not None
         assert int(found[1]) < 60
+
+
+def test_proxies_and_the_chart_let_the_largest_import_pass() -> None:
+    """REL-2325: what stands before a cluster refuses bodies of more than 1 MB unless it is told."""
+    most = f"{Environment.model_fields['import_max_bytes'].default // 2**20 + 1}m"
+    assert f"client_max_body_size {most};" in (DEPLOY / "proxies" / "nginx.conf").read_text()
+    [ingress] = [one for one in rendered() if one["kind"] == "Ingress"]
+    assert ingress["metadata"]["annotations"] == {
+        "nginx.ingress.kubernetes.io/proxy-body-size": most
+    }
 
 
 def test_the_compose_file_gives_ours_no_more_than_they_need() -> None:

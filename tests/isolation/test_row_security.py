@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
 from django.conf import settings
+from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -177,6 +178,11 @@ def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
     finally:
         raw('ALTER TABLE "chat_message" ENABLE ROW LEVEL SECURITY')
         plain_role.take()
+
+
+def test_a_role_that_owns_nothing_may_find_nothing_to_migrate(tenant: Tenant) -> None:
+    """REL-2322: units, the compose file and the chart migrate before they start, with the address of this role."""
+    call_command("migrate", verbosity=0)
 
 
 PAGES = (

@@ -19,6 +19,7 @@ import mcp.client.streamable_http
 import mcp_types
 import pytest
 import structlog
+from celery.worker.consumer import consumer
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.test.utils import override_settings
@@ -133,6 +134,20 @@ def test_a_pool_that_cannot_connect_writes_a_line_and_not_one_for_each_try(
     listed = written.getvalue().splitlines()
     assert ["refused" in line for line in listed] == [True, False, False]
     assert "starting up" in listed[1]
+
+
+def test_a_worker_without_redis_writes_a_line_and_not_one_for_each_try(
+    written: io.StringIO,
+) -> None:
+    """REL-2321: each line names another time until the next try. Another reason is told, and so is each loss."""
+    for tries, reason in enumerate(("refused", "refused", "no such host")):
+        step = consumer.CONNECTION_RETRY_STEP.format(
+            when=f"in {tries}", retries=tries, max_retries=9
+        )
+        consumer.error(consumer.CONNECTION_ERROR, "redis://r", OSError(reason), step)
+    consumer.warn("%s (%r)", consumer.CONNECTION_RETRY, OSError("dropped"))
+    text = written.getvalue()
+    assert [text.count(one) for one in ("refused", "no such host", "dropped")] == [1, 1, 1]
 
 
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:

@@ -56,7 +56,7 @@ def key(name: str, **labels: str) -> str:
 
 @pytest.mark.django_db
 def test_nobody_reads_metrics_but_those_who_may() -> None:
-    """SEC-115: off unless it is set up; then with the token, or from the networks that are named."""
+    """SEC-115: off unless it is set up; then with the token, or from networks that are named; REL-2326: by any host."""
     client = Client()
     assert client.get("/metrics").status_code == 404
     with configured(metrics_token=SecretStr(TOKEN)):
@@ -66,6 +66,9 @@ def test_nobody_reads_metrics_but_those_who_may() -> None:
         assert (
             client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
         )
+        # Prometheus asks each process under its own address, which no setting names.
+        own = {"Authorization": f"Bearer {TOKEN}", "host": "trellis-1:8000"}
+        assert client.get("/metrics", headers=own).status_code == 200
         assert client.post(
             "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}
         ).status_code in {403, 405}
