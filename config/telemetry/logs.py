@@ -188,6 +188,13 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer
                 "mcp": {"level": "WARNING"},
+                "fontTools": {
+                    "level": "WARNING"
+                },  # else each report as a PDF file is dozens of lines
+                # What callers put into headers for tracing is nothing to mend here, and no text for the log.
+                "opentelemetry.baggage": {"level": "CRITICAL"},
+                "opentelemetry.trace.propagation": {"level": "CRITICAL"},
+                "opentelemetry.trace.span": {"level": "CRITICAL"},
                 "client": {"level": "WARNING"},
                 "asyncio": {"level": "WARNING"},
             },

@@ -24,6 +24,7 @@ from django.test import Client, RequestFactory
 from django.test.utils import override_settings
 from django.urls import URLResolver, get_resolver, path
 from django.utils.log import log_response
+from opentelemetry.propagate import extract
 
 from config.env import ROOT
 from config.telemetry.log_writing import write_beside, write_the_rest
@@ -120,6 +121,18 @@ def test_a_servers_words_are_not_in_the_log(written: io.StringIO, module: Any) -
     assert "Failed to validate notification" in text
     assert "what a person wrote" not in text
     assert "Traceback" not in text
+
+
+def test_what_callers_send_for_tracing_is_no_line(written: io.StringIO) -> None:
+    """SEC-941: an MCP client sends it with a call. The library warned of each entry that it could not read, word by word."""
+    extract(
+        {
+            "traceparent": f"00-{'a' * 32}-{'b' * 16}-01",
+            "tracestate": "what a person wrote",
+            "baggage": "what a person wrote",
+        }
+    )
+    assert not written.getvalue()
 
 
 def test_a_pool_that_cannot_connect_writes_a_line_and_not_one_for_each_try(
