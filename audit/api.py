@@ -53,7 +53,7 @@ from audit.streams.api import AuditStreamViewSet
 from audit.views import bodies_for, record_opened
 from audit.views.api import AuditFileViewSet
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
-from workspaces.api.filtering import MomentFilter
+from workspaces.api.filtering import MomentFilter, one_of
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -429,12 +429,13 @@ class ReportViewSet(WorkspaceViewSet):
         asked = request.query_params
         by, chosen = asked.get("by", "outcome"), asked.get("range", "7d")
         faults: dict[str, Sequence[str]] = {
-            name: [_("Use one of: %(known)s.") % {"known": ", ".join(known)}]
+            name: [one_of(known)]
             for name, value, known in (("by", by, list(BY)), ("range", chosen, _TIMES))
             if value not in known
         }
         now = timezone.now()
-        wanted = read_filter({"q": asked.get("q", ""), "range": chosen}, now=now)
+        known = {} if "range" in faults else {"range": chosen}
+        wanted = read_filter({"q": asked.get("q", ""), **known}, now=now)
         errors = [*wanted.errors, *([_("A report has no order.")] if wanted.sort != "time" else [])]
         if errors:
             faults["q"] = errors

@@ -81,6 +81,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     # With one language there is nothing to choose, and answers must not vary by what browsers prefer.
     *(["django.middleware.locale.LocaleMiddleware"] if len(LANGUAGES) > 1 else []),
+    "config.serving.middleware.FormCharsetMiddleware",
     "config.serving.middleware.SlashMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -335,6 +336,10 @@ STATIC_URL = "/static/"
 # `manage.py up` fills the folder here; sources that are newer than their copy are served in its place.
 STATIC_ROOT = TRELLIS.static_root or ROOT / "staticfiles"
 WEB_DIST = ROOT / "chat" / "web" / "dist"
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "config.serving.static.AppFilesFinder",
+]
 STATICFILES_DIRS = [("web", WEB_DIST)] if WEB_DIST.is_dir() else []
 SERVESTATIC_USE_FINDERS = TRELLIS.static_root is None
 SERVESTATIC_AUTOREFRESH = True

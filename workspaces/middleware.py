@@ -157,7 +157,7 @@ def _enter(request: WorkspaceRequest, *, slug: str | None) -> EnteredWorkspace:
         return _NOWHERE
     slug = slug or request.headers.get(_HEADER)
     if user.is_superuser:
-        return EnteredWorkspace(_any_workspace(request, enterable_workspaces(user), slug), None)
+        return EnteredWorkspace(_any_workspace(request, user, slug), None)
     if slug is not None:
         return _as_entered(_JOINED_BY_SLUG.first(user.pk, slug))
     stored = _stored_choice(request)
@@ -165,15 +165,14 @@ def _enter(request: WorkspaceRequest, *, slug: str | None) -> EnteredWorkspace:
     return _as_entered(found or _FIRST_JOINED.first(user.pk))
 
 
-def _any_workspace(
-    request: WorkspaceRequest, enterable: WorkspaceQuery, slug: str | None
-) -> Workspace | None:
-    """For superusers, who are members of few."""
+def _any_workspace(request: WorkspaceRequest, user: User, slug: str | None) -> Workspace | None:
+    """For superusers, who are members of few. Without a choice, one that is theirs comes first."""
+    enterable = enterable_workspaces(user)
     if slug is not None:
         return enterable.filter(slug=slug).first()
     stored = _stored_choice(request)
     found = enterable.filter(pk=stored).first() if stored is not None else None
-    return found or enterable.first()
+    return found or _as_entered(_FIRST_JOINED.first(user.pk)).workspace or enterable.first()
 
 
 def _stored_choice(request: WorkspaceRequest) -> UUID | None:

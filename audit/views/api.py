@@ -21,6 +21,7 @@ from audit.reports.report import BY
 from audit.verification.views import give_proof, give_verifier
 from audit.views.files import give_log, give_report
 from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.api.filtering import one_of
 from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
 from workspaces.words.formats import time_zone_of
@@ -56,8 +57,7 @@ class _Choice:
         """
         value = request.query_params.get(self.name, self.usual)
         if value not in self.known:
-            message = _("Use one of: %(known)s.") % {"known": ", ".join(self.known)}
-            raise InvalidInput(fields={self.name: [message]})
+            raise InvalidInput(fields={self.name: [one_of(self.known)]})
         return str(value)
 
 

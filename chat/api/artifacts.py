@@ -213,7 +213,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         return _answer(restore_version(artifact=artifact, number=number, actor=self.actor))
 
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses={(200, "*/*"): OpenApiTypes.BINARY},
         parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH)],
     )
     @action(detail=True, methods=["get"], url_path="versions/<int:number>/content")
@@ -238,6 +238,7 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         return serving.reading(version, text_of(reading))
 
     parameters: ClassVar[Any] = {"destroy": ("unless_sent",)}
+    refuses_values = ("text",)
 
 
 def _answer(saved: SavedFile, status: int = 200) -> Response:

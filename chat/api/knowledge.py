@@ -130,7 +130,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
     def _in_json(self, file: KnowledgeFile) -> dict[str, Any]:
         return knowledge_listed(file.bud, [file])[0]
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
     @action(detail=True, methods=["get"])
     def content(self, request: Request, pk: str) -> Any:
         """The file as it was uploaded, whole or in part (`Range`)."""

@@ -39,6 +39,7 @@ from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.roles import Permission, require
+from workspaces.words.names import without_unseen
 
 LONGEST_MESSAGE = 100_000
 LONGEST_REASON = 1_000
@@ -466,7 +467,7 @@ def check_client_id(client_id: str) -> None:
 def check_text(text: str, *, may_be_empty: bool = False) -> None:
     """Raise InvalidInput unless this can be a message; what is attached may speak for itself."""
     fault = ""
-    if not text.strip() and not may_be_empty:
+    if not may_be_empty and not without_unseen(text).strip():
         fault = _("Write something first.")
     elif len(text) > LONGEST_MESSAGE:
         fault = _("At most %(most)s characters.") % {"most": LONGEST_MESSAGE}

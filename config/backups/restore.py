@@ -196,7 +196,7 @@ def _place_files(manifest: Manifest, folder: Path) -> int:
             target = root / inside
             if not target.exists():
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                draft = target.with_name(f".{target.name}.restoring")
+                draft = target.with_name(".restoring")  # short, however long the file's own name is
                 shutil.move(folder / name, draft)  # on another disk this takes a while
                 draft.rename(target)
     return count

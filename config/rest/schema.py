@@ -198,6 +198,7 @@ class ApiSchema(AutoSchema):
             # Lists are narrowed by words that people type, some of which cannot be understood.
             view: Any = self.view
             takes_words = self._is_list_view() or view.parameters.get(view.action)
+            takes_words = takes_words or view.action in getattr(view, "refuses_values", ())
             is_typed = status_code == "422" and self.method == "GET" and takes_words
             has_body = self.method not in {"GET", "DELETE"}
             return bool(has_body or is_typed) and status_code not in responses

@@ -13,6 +13,7 @@ from csp.middleware import CheckableLazyObject, CSPMiddleware, PolicyParts
 from csp.utils import build_policy
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import BadRequest
 from django.middleware.common import CommonMiddleware
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
@@ -38,6 +39,7 @@ _COMPRESSIBLE = re.compile(
 )
 _WORTH_RESUMING = 2**20
 """Bytes of a file from which on it is better to go on with a broken download than to have less to load."""
+_UTF_8 = frozenset({"utf-8", "utf8"})
 _PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _PARTS_OF_PAGES = re.compile(r"text/(javascript|css)\b|font/")
 """Types of static files that browsers never show by themselves: the policy that holds is that of their page."""
@@ -152,6 +154,19 @@ class RequestLogMiddleware(RequestMiddleware):
     def format_request(request: HttpRequest) -> str:
         """Without what comes after the path, where an issuer's codes stand and what people look for."""
         return f"{request.method} {request.path}"
+
+
+class FormCharsetMiddleware(MiddlewareMixin):
+    """Refuses a form of any charset but UTF-8. Python has charsets that are no text, and reading one fails.
+
+    Django does the same for the other kind of form. Source: RFC 7578, section 5.1.2: browsers name none.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Have a form that names another charset answered by 400."""
+        charset = (request.content_params or {}).get("charset", "utf-8")
+        if request.content_type == "multipart/form-data" and charset.lower() not in _UTF_8:
+            raise BadRequest("A form has to be UTF-8.")
 
 
 class SlashMiddleware(CommonMiddleware):

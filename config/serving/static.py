@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import brotli  # type: ignore[import-untyped]
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib.staticfiles.finders import AppDirectoriesFinder
 from servestatic.compress import Compressor
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.storage import CompressedStaticFilesStorage
@@ -18,13 +19,26 @@ from servestatic.storage import CompressedStaticFilesStorage
 from workspaces.database import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from django.core.files.storage import Storage
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from servestatic.responders import StaticFile
 
 _IMMUTABLE = re.compile(r"^/static/web/.+-[\w-]{8}\.\w+$")
+
+
+class AppFilesFinder(AppDirectoriesFinder):
+    """Gives each path once. The admin's theme puts scripts in the place of Django's, so that is no fault to tell of."""
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
+        """Give the files of the apps. Of those with one path, only the first is served."""
+        seen = set()
+        for path, storage in super().list(ignore_patterns):
+            if path not in seen:
+                seen.add(path)
+                yield path, storage
 
 
 class StaticFilesMiddleware:

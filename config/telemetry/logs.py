@@ -7,11 +7,13 @@ import logging.config
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, MutableMapping
 from importlib import import_module
 from typing import Any, Final, cast
 
 import structlog
+from django.core.exceptions import SuspiciousOperation
 from opentelemetry import trace
 
 from workspaces.process.outages import TELL_SECONDS
@@ -20,8 +22,8 @@ EventDict = MutableMapping[str, Any]
 MOST_A_MINUTE: Final = 60
 _MOST_REASONS: Final = 100
 """Why a connection failed, of which is known when they were told."""
-_TALKATIVE: Final = re.compile(r"mcp\.|client$")
-"""Loggers of the MCP SDK. Its sessions' is named "client"."""
+_TALKATIVE: Final = re.compile(r"mcp\.|client$|django\.security\.")
+"""Loggers of the MCP SDK, whose sessions' is named "client", and Django's of requests that it does not read."""
 _SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
 _redact: Callable[[object, str, EventDict], EventDict] | None = None
 
@@ -47,28 +49,31 @@ def add_trace(logger: object, method: str, event: EventDict) -> EventDict:
 
 
 class RateLimitFilter(logging.Filter):
-    """Lets few lines a minute through of libraries that write one whenever a stranger's server wants them to."""
+    """Lets few lines a minute through of libraries that write one whenever a stranger, or their server, wants them to."""
 
     def __init__(self) -> None:
         super().__init__()
         self._minute = 0
-        self._count = 0
+        self._counts: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the line is written; the last one of a minute says that others are left out."""
-        if not _TALKATIVE.match(record.name):
+        talkative = _TALKATIVE.match(record.name)
+        if talkative is None:
             return True
-        if record.exc_info and isinstance(record.exc_info[1], ValueError):
+        if record.exc_info and isinstance(record.exc_info[1], ValueError | SuspiciousOperation):
             # The traceback of what could not be read shows it. The line says what it was.
             record.exc_info = record.exc_text = None
         minute = int(record.created // 60)
         if minute != self._minute:
-            self._minute, self._count = minute, 0
-        self._count += 1
-        if self._count == MOST_A_MINUTE:
+            self._minute = minute
+            self._counts.clear()
+        self._counts[talkative[0]] += 1
+        count = self._counts[talkative[0]]
+        if count == MOST_A_MINUTE:
             record.msg = f"{record.getMessage()} (further lines of this minute are left out)"
             record.args = ()
-        return self._count <= MOST_A_MINUTE
+        return count <= MOST_A_MINUTE
 
 
 class OncePerOutage(logging.Filter):
@@ -197,6 +202,13 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer
                 "mcp": {"level": "WARNING"},
+                "fontTools": {
+                    "level": "WARNING"
+                },  # else each report as a PDF file is dozens of lines
+                # What callers put into headers for tracing is nothing to mend here, and no text for the log.
+                "opentelemetry.baggage": {"level": "CRITICAL"},
+                "opentelemetry.trace.propagation": {"level": "CRITICAL"},
+                "opentelemetry.trace.span": {"level": "CRITICAL"},
                 "client": {"level": "WARNING"},
                 "asyncio": {"level": "WARNING"},
             },

@@ -133,6 +133,14 @@ def test_the_description_reads_well(document: dict[str, Any]) -> None:
     }
 
 
+def test_files_have_the_type_of_what_they_hold(document: dict[str, Any]) -> None:
+    """REL-2308: the description promised bytes of no kind, and no refusal of a file that has no text."""
+    version = "/api/artifacts/{id}/versions/{number}"
+    for path in (f"{version}/content/", "/api/knowledge/{id}/content/"):
+        assert list(document["paths"][path]["get"]["responses"]["200"]["content"]) == ["*/*"]
+    assert "422" in document["paths"][f"{version}/text/"]["get"]["responses"]
+
+
 def test_lists_name_all_that_they_take(document: dict[str, Any]) -> None:
     """REL-1574: every filter, every ordering and every other parameter that the list knows."""
     missing = {}

@@ -35,6 +35,7 @@ from tests.factories import Tenant
 from workspaces import restore_detection as epochs
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_engines]
+LONGEST_NAME = "n" * 250
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +61,10 @@ def backup(tenant: Tenant, tmp_path: Path) -> Path:
     """Of an installation with a workspace and one file."""
     epochs.beat()
     stored = store(tenant.workspace.pk, b"the minutes of the meeting")
+    by_hand = settings.TRELLIS.data_dir / "artifacts" / LONGEST_NAME
+    by_hand.write_bytes(b"put there by hand")
     made = make_backup(tmp_path / "backup.tar.gz")
+    by_hand.unlink()
     assert made.files >= 1
     assert (settings.TRELLIS.data_dir / "artifacts" / stored.path).exists()
     return made.path
@@ -69,7 +73,7 @@ def backup(tenant: Tenant, tmp_path: Path) -> Path:
 def test_it_comes_back_whole_on_another_machine(
     backup: Path, tenant: Tenant, tmp_path: Path, other_database: dict[str, str]
 ) -> None:
-    """REL-390: rows and files are those of the backup, the next start notices that the database went back, and nothing is
+    """REL-390, REL-2309: rows and files are those of the backup, the next start notices that the database went back, and nothing is
     put under a server that runs.
     """
     elsewhere = tmp_path / "elsewhere"
@@ -79,6 +83,7 @@ def test_it_comes_back_whole_on_another_machine(
     assert "confirm_restore" in run("restore", str(backup))
     contents = [path.read_bytes() for path in (elsewhere / "artifacts").rglob("*.*")]
     assert b"the minutes of the meeting" in contents
+    assert (elsewhere / "artifacts" / LONGEST_NAME).exists()
     look = (
         "from workspaces.models import Workspace as W; print(list(W.objects.values_list('slug', flat=True)));"
         "from workspaces import restore_detection as found; print(found.beat())"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_filters.rest_framework import (
     BooleanFilter,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering"})
+_MOST_NAMED = 40
+"""Values that an error names."""
 
 
 class MomentField(forms.DateTimeField):
@@ -70,11 +73,28 @@ class TruthFilter(BooleanFilter):
         super().__init__(*args, widget=forms.TextInput, **options)
 
 
+def one_of(values: Iterable[object]) -> str:
+    """Say which values a field or a parameter takes."""
+    known = [str(value) for value in values]
+    if len(known) > _MOST_NAMED:
+        known[_MOST_NAMED:] = ["…"]
+    return gettext("Use one of: %(known)s.") % {"known": ", ".join(known)}
+
+
 class RowFilterSet(FilterSet):
     """The base of all filters. Filters are declared one by one: lookups never come from the query."""
 
     class Meta:
         fields: tuple[str, ...] = ()
+
+    def get_form_class(self) -> type[forms.Form]:
+        """As its base; what takes one of some values says which."""
+        form: type[forms.Form] = super().get_form_class()
+        for field in form.base_fields.values():
+            if isinstance(field, forms.ChoiceField):
+                values = [str(value) for value, _words in cast("Any", field.choices) if value]
+                field.error_messages["invalid_choice"] = one_of(values).replace("%", "%%")
+        return form
 
 
 class StrictFilterBackend(DjangoFilterBackend):

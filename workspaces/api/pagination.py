@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.core import signing
 from django.core.exceptions import ValidationError
 from rest_framework.exceptions import NotFound, ParseError
-from rest_framework.pagination import CursorPagination
+from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.utils.urls import replace_query_param
 
 from workspaces.words.text_values import read_whole_number
 
@@ -61,6 +63,31 @@ class KeysetPagination(CursorPagination):
             return super().paginate_queryset(queryset, request, view)
         except (NotFound, ValidationError, ValueError, TypeError, OverflowError):
             raise ParseError("This cursor is not valid here.") from None
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        """Read a cursor that this list gave, in this order and workspace.
+
+        Raises:
+            NotFound: it is another list's, or not whole. Read as far as it goes, it would begin the list anew.
+        """
+        given = request.query_params.get(self.cursor_query_param)
+        if not given:
+            return None
+        try:
+            return Cursor(*self._signer(request).unsign_object(given))
+        except (signing.BadSignature, ValueError) as error:
+            raise NotFound from error
+
+    def encode_cursor(self, cursor: Cursor) -> str:
+        """Give the address of the page there."""
+        signed = self._signer(self.request).sign_object(list(cursor))  # type: ignore[attr-defined]  # not in the stubs
+        assert self.base_url is not None, "a page is read before there is one beside it"
+        return str(replace_query_param(self.base_url, self.cursor_query_param, signed))
+
+    def _signer(self, request: Request) -> signing.Signer:
+        workspace = getattr(request._request, "workspace", None)
+        parts = (request.path, *self.ordering, str(workspace.pk) if workspace else "")
+        return signing.Signer(salt=" ".join(parts))
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Describe a page."""

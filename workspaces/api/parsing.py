@@ -15,6 +15,8 @@ from rest_framework.parsers import BaseParser
 from workspaces.words.text_values import object_of
 
 MAX_DEPTH = 64
+MOST_DIGITS = 400
+"""Of a whole number. The largest float has 309."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -69,6 +71,7 @@ def loads(raw: bytes) -> Any:
             raw.decode("utf-8"),
             parse_constant=_refuse_constant,
             parse_float=_finite,
+            parse_int=_whole,
             object_pairs_hook=object_of,
         )
     except RecursionError:
@@ -94,6 +97,12 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("a number is out of range.")
     return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError("a number is too long.")
+    return int(text)
 
 
 def _check(value: Any) -> None:

@@ -13,6 +13,7 @@ from rest_framework.metadata import BaseMetadata
 from rest_framework.response import Response
 from rest_framework.serializers import (
     BaseSerializer,
+    ChoiceField,
     DictField,
     ListField,
     ListSerializer,
@@ -31,7 +32,12 @@ from workspaces.api.authentication import (
     OwnsPlatform,
     Scopes,
 )
-from workspaces.api.filtering import LIST_PARAMETERS, StrictFilterBackend, check_parameters
+from workspaces.api.filtering import (
+    LIST_PARAMETERS,
+    StrictFilterBackend,
+    check_parameters,
+    one_of,
+)
 from workspaces.api.pagination import KeysetPagination
 from workspaces.api.parsing import StrictJSONParser
 from workspaces.errors import NotFound
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
 _USUAL = Serializer.to_internal_value
 _MOST_NAMED = 40
 """Fields that an error names."""
+_BRACES = str.maketrans({"{": "{{", "}": "}}"})
 
 
 class RateExceeded(Throttled):
@@ -177,6 +184,7 @@ class ApiViewSet(GenericViewSet[Any]):
             data=self.request.data, partial=partial, context=self.get_serializer_context()
         )
         self._refuse_unknown(serializer)
+        _name_choices(serializer)
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
 
@@ -230,6 +238,17 @@ def _unknown_in(reader: Any, sent: Any, shown: Any) -> dict[Any, Any]:
             if inner_faults:
                 faults[name] = inner_faults
     return faults
+
+
+def _name_choices(reader: Any) -> None:
+    """Have each field that takes one of some values, also in inner objects, say which."""
+    if isinstance(reader, ChoiceField):
+        reader.error_messages["invalid_choice"] = one_of(reader.choices).translate(_BRACES)
+    elif isinstance(reader, Serializer):
+        for field in reader.fields.values():
+            _name_choices(field)
+    elif (inner := getattr(reader, "child", None)) is not None:
+        _name_choices(inner)
 
 
 class WorkspaceViewSet(ApiViewSet):

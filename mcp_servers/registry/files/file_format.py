@@ -197,7 +197,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise MalformedServerList(_("The text is nested too deeply.")) from error
     except ValueError as error:
-        raise MalformedServerList(str(error)[:200]) from error
+        raise MalformedServerList(_("It holds a number that is too long.")) from error
     if not isinstance(document, dict):
         raise MalformedServerList(_("Use an object."))
     return document
@@ -211,7 +211,7 @@ def _whole(text: str) -> str:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise ValueError("A name is given twice in one object.")
+        raise MalformedServerList(_("A name is given twice in one object."))
     return result
 
 

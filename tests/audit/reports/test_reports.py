@@ -89,7 +89,7 @@ def test_the_page_says_what_happened(tenant: Tenant) -> None:
 
 
 def test_the_same_numbers_are_read_over_rest(two_workspaces: TwoTenants) -> None:
-    """REL-671: with the page's filters; of the own workspace alone, and for those who may see the log."""
+    """REL-671, REL-2307: with the page's filters; of the own workspace alone, and for those who may see the log."""
     tenant = two_workspaces.a
     filled(tenant)
     filled(two_workspaces.b)
@@ -113,6 +113,9 @@ def test_the_same_numbers_are_read_over_rest(two_workspaces: TwoTenants) -> None
         answer = client.get(path, wrong, headers=headers)
         assert answer.status_code == 422, wrong
         assert next(iter(wrong)) in answer.content.decode()
+    # REL-2307: one fault is one error.
+    (error,) = client.get(path, {"range": "year"}, headers=headers).json()["errors"]
+    assert (error["attr"], error["detail"]) == ("range", "Use one of: 1h, 24h, 7d, 30d, all.")
     assert tenant.client("member").get(path, headers=headers).status_code == 403
 
 

@@ -185,6 +185,18 @@ def test_a_form_without_a_cookie_says_what_is_missing() -> None:
         assert "no access" not in text
 
 
+@pytest.mark.parametrize(
+    ("path", "charset"),
+    [("/accounts/login/", "zlib"), ("/oauth/token", "utf-16"), ("/api/profile/picture/", "idna")],
+)
+def test_a_form_of_another_charset_is_refused(tenant: Tenant, path: str, charset: str) -> None:
+    """REL-2301: Python has charsets that are no text. A form that named one was a 500 wherever forms are taken."""
+    form = b'--x\r\nContent-Disposition: form-data; name="login"\r\n\r\nrosa\r\n--x--\r\n'
+    kind = f"multipart/form-data; boundary=x; charset={charset}"
+    answer = tenant.client("member").generic("POST", path, form, content_type=kind)
+    assert answer.status_code == 400
+
+
 def test_the_log_line_of_a_request_has_no_query(tenant: Tenant) -> None:
     """SEC-51, SEC-98: an issuer's code, a state and what people look for stand after the path, and in no log."""
     path = "/oauth/mcp/00000000-0000-7000-8000-000000000000/callback"

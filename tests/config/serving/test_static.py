@@ -21,6 +21,7 @@ from config.serving.middleware import CompressionMiddleware
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.django_db  # a request gives its thread's connection back before it waits
+APP_FILES = "config.serving.static.AppFilesFinder"
 TEXT = b"const words = 1;\n" * 400
 
 
@@ -147,6 +148,13 @@ def compressed(answer: HttpResponseBase) -> Any:
 
 
 @pytest.mark.django_db
+def test_a_path_of_two_apps_is_collected_once() -> None:
+    """REL-2302: the admin's theme puts scripts in the place of Django's, and `collectstatic` told of them each time."""
+    found = [path for path, _ in finders.get_finder(APP_FILES).list([])]
+    assert "admin/js/actions.js" in found
+    assert len(found) == len(set(found))
+
+
 def test_pages_and_answers_are_compressed(tenant: Tenant) -> None:
     """REL-370: a page, JSON and its scripts go as gzip to those who can read it."""
     client = tenant.client("member")

@@ -20,11 +20,13 @@ import mcp_types
 import pytest
 import structlog
 from celery.worker.consumer import consumer
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.test.utils import override_settings
 from django.urls import URLResolver, get_resolver, path
 from django.utils.log import log_response
+from opentelemetry.propagate import extract
 
 from config.env import ROOT
 from config.telemetry.log_writing import write_beside, write_the_rest
@@ -121,6 +123,31 @@ def test_a_servers_words_are_not_in_the_log(written: io.StringIO, module: Any) -
     assert "Failed to validate notification" in text
     assert "what a person wrote" not in text
     assert "Traceback" not in text
+
+
+def test_a_stranger_cannot_fill_the_log(written: io.StringIO) -> None:
+    """SEC-942: a form of too many fields was an error with a traceback each time, and so was one that is too large."""
+    logger = logging.getLogger("django.security.TooManyFieldsSent")
+    for _ in range(500):
+        try:
+            raise TooManyFieldsSent("Too many")
+        except TooManyFieldsSent as error:
+            logger.error(str(error), exc_info=error)  # as Django does
+    text = written.getvalue()
+    assert "Traceback" not in text
+    assert 0 < text.count("Too many") <= 2 * MOST_A_MINUTE  # a minute may end meanwhile
+
+
+def test_what_callers_send_for_tracing_is_no_line(written: io.StringIO) -> None:
+    """SEC-941: an MCP client sends it with a call. The library warned of each entry that it could not read, word by word."""
+    extract(
+        {
+            "traceparent": f"00-{'a' * 32}-{'b' * 16}-01",
+            "tracestate": "what a person wrote",
+            "baggage": "what a person wrote",
+        }
+    )
+    assert not written.getvalue()
 
 
 def test_a_pool_that_cannot_connect_writes_a_line_and_not_one_for_each_try(

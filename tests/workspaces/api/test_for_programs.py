@@ -172,3 +172,20 @@ def test_what_takes_a_browser_says_so_to_tokens(tenant: Tenant) -> None:
     answer = call(token_of(tenant, "chat"), "GET", "/api/tokens/")
     assert fault(answer) == (403, "forbidden", None)
     assert "browser" in answer.json()["errors"][0]["detail"]
+
+
+def test_a_value_that_is_no_choice_is_told_which_there_are(tenant: Tenant) -> None:
+    """REL-2306: at fields, within lists, and at filters; the error named what was sent, and not what can be sent."""
+    client = tenant.client("admin")
+    theme = client.post("/api/profile/", {"theme": "pink"}, content_type="application/json")
+    wrong = {"url": "https://example.org/", "events": ["pink"]}
+    events = tenant.client("owner").post("/api/webhooks/", wrong, content_type="application/json")
+    status = client.get("/api/input-requests/", {"status": "pink"})
+    for answer, attr, known in (
+        (theme, "theme", "Use one of: system, light, dark."),
+        (events, "events.0", "Use one of: turn.finished, approval.wanted."),
+        (status, "status", "Use one of: pending, "),
+    ):
+        (error,) = answer.json()["errors"]
+        assert (error["code"], error["attr"]) == ("invalid_choice", attr)
+        assert known in error["detail"]

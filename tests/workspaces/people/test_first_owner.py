@@ -7,7 +7,7 @@ from django.core import signing
 from django.test import Client
 
 from audit.models import AuditEntry
-from tests.factories import UserFactory
+from tests.factories import UserFactory, WorkspaceFactory
 from workspaces.errors import NotFound
 from workspaces.models import Installation, Membership, User, Workspace
 from workspaces.people import first_owner
@@ -28,7 +28,8 @@ def link() -> str:
 
 
 def test_the_link_makes_an_owner_and_a_workspace_and_signs_in(client: Client) -> None:
-    """SEC-331: from the console to the admin's overview, without a shell."""
+    """SEC-331, REL-2303: from the console to the admin's overview, without a shell, and beside other workspaces."""
+    WorkspaceFactory.create(name="A demo")
     assert client.get(link()).status_code == 302
     answer = client.post("/setup/", FORM)
     assert answer["Location"] == "/w/garden-club/admin/"
@@ -40,6 +41,8 @@ def test_the_link_makes_an_owner_and_a_workspace_and_signs_in(client: Client) ->
     )
     assert Membership.unscoped.get().role == "owner"
     assert "First steps" in client.get("/w/garden-club/admin/", follow=True).content.decode()
+    signed_in = AuditEntry.objects.across_workspaces().get(action="auth.signed_in")
+    assert signed_in.workspace_id == Workspace.objects.get(slug="garden-club").pk
     entries = AuditEntry.objects.across_workspaces().filter(action="config.changed")
     assert {entry.details["kind"] for entry in entries} >= {"user", "workspace"}
 

@@ -325,6 +325,7 @@ def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: W
         ('{"a": 1}', "mcpServers"),
         ('{"mcpServers": {"a": {}, "a": {}}}', "given twice"),
         ("[" * 100_000, "nested too deep"),
+        ("9" * 5000, "number that is too long"),
         (b'{"mcpServers": "\xff"}', "not UTF-8"),
         (b" " * 10_000_000, "at most 1024 KiB"),
     ],
@@ -332,7 +333,7 @@ def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: W
 def test_that_a_text_that_is_no_list_is_refused_in_plain_words(
     text: str | bytes, reason: str
 ) -> None:
-    """Never with a stack trace, and never after reading ten megabytes."""
+    """REL-2310: never with a stack trace or words of Python's own, and never after reading ten megabytes."""
     with pytest.raises(MalformedServerList, match=reason):
         read_server_list(text)
 
