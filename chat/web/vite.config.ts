@@ -17,6 +17,8 @@ export default defineConfig({
   plugins: [oneFormatOfFonts, tailwindcss()],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
+    // As docs/operations.md and templates/parts/old_browser.html say.
+    target: ["chrome117", "edge117", "firefox128", "safari17.4", "ios17.4"],
     outDir: "dist",
     manifest: "manifest.json",
     assetsDir: "",

@@ -30,3 +30,21 @@ def test_no_style_is_for_a_class_that_nothing_has() -> None:
             for name in re.findall(r"\.([a-z_][\w-]*)", rule)
         }
         assert not {name for name in styled - words if not GIVEN.fullmatch(name)}, path.name
+
+
+def test_signs_of_styles_are_letters_of_the_own_font() -> None:
+    """REL-2284: other fonts may have coloured pictures for them, as WebKit shows for ↕."""
+    fonts = WEB.parent / "node_modules/@fontsource-variable/inter/index.css"
+    latin = re.findall(r"unicode-range: ([^;]+);", fonts.read_text())[-1]
+    spans = [[int(end, 16) for end in span[2:].split("-")] for span in latin.split(",")]
+    signs = {
+        sign
+        for path in sorted((WEB / "styles").glob("*.css"))
+        for drawn in re.findall(r'content: "([^"]*)"', path.read_text())
+        for sign in drawn
+        if not drawn.startswith("\\")
+    }
+    assert "↓" in signs
+    assert [
+        sign for sign in signs if not any(span[0] <= ord(sign) <= span[-1] for span in spans)
+    ] == []

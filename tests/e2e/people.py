@@ -131,6 +131,12 @@ def send(page: Page) -> None:
         page.get_by_role("textbox", name="Message").first.press("Enter")
 
 
+def takes_from_input_method(field: Locator, key: str) -> bool:
+    """Whether the page acts on a key that belongs to an input method, as Safari reports it: by its code alone."""
+    event = f"{{key: '{key}', keyCode: 229, bubbles: true, cancelable: true}}"
+    return not field.evaluate(f"node => node.dispatchEvent(new KeyboardEvent('keydown', {event}))")
+
+
 def tool_card(page: Page) -> Locator:
     """The newest tool card."""
     return page.locator("article.tool-card").last

@@ -180,3 +180,16 @@ def test_a_person_gives_themselves_a_picture(new_context: NewContext, tmp_path: 
     page.goto("/account/")
     page.get_by_role("button", name="Remove the picture").click()
     expect(head).to_have_count(0)
+
+
+def test_a_browser_that_is_too_old_says_so(new_context: NewContext) -> None:
+    """REL-2283: as people sign in, and above a chat that stays empty in it."""
+    page = new_context().new_page()
+    note = page.get_by_text("This browser is too old for Trellis.")
+    page.goto("/accounts/login/")
+    expect(note).to_be_hidden()
+    page.add_init_script("delete Map.groupBy")
+    page.reload()
+    expect(note).to_be_visible()
+    sign_in(page, MEMBER)
+    expect(note).to_be_visible()

@@ -20,13 +20,14 @@ from tests.e2e.people import (
     open_sidebar,
     say,
     send,
+    takes_from_input_method,
     tool_card,
 )
 from tests.e2e.screens import Screen
 
 
 def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
-    """REL-650, REL-1357: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
+    """REL-650, REL-1357, REL-2281: by keyboard: `@` asks another bud this once, `#` takes a resource along; both are seen and taken back."""
     open_chat(member, "Notes", 'Read the note "ideas"')
     expect(tool_card(member)).to_contain_text("succeeded")
     expect_idle(member)
@@ -34,6 +35,7 @@ def test_another_bud_and_a_file_are_named_while_typing(member: Page) -> None:
     composer.press_sequentially("@cl")
     menu = member.get_by_role("listbox", name="Ask another bud this once")
     expect(menu.get_by_role("option")).to_contain_text("Clock")
+    assert not takes_from_input_method(composer, "Enter")
     composer.press("Enter")
     expect(menu).to_have_count(0)
     expect(composer).to_have_value("")

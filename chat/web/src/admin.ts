@@ -4,6 +4,7 @@ import { startCardLabels } from "./pages/card-labels";
 import { startEscapingBack } from "./pages/escaping-back";
 import { forgetAtSignOut } from "./pages/forgetting";
 import { startLiveCounts } from "./pages/live-counts";
+import "./browser/input-method";
 import "./pages/menus";
 import { startReadingNotices } from "./pages/reading-notices";
 import { startTypedAddresses } from "./pages/typed-addresses";

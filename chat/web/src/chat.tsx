@@ -1,5 +1,6 @@
 /** Entry of the chat application. */
 import "./styles/app.css";
+import "./browser/input-method";
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { conversationPath, homePath, place } from "./app/place";

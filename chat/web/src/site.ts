@@ -1,5 +1,6 @@
 /** Entry of every page that Django draws: theme, menus, confirmations, copy buttons, notices of failed requests. */
 import "./styles/app.css";
+import "./browser/input-method";
 import { leadBack } from "./browser/last-chat";
 import { browserTimeZone, type Choice, example } from "./formats";
 import { startAddingLines } from "./pages/adding-lines";

@@ -27,7 +27,7 @@ export function startAddingLines(): void {
     });
     from.addEventListener("change", () => take(from, to));
     from.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.isComposing || !from.value.trim()) return;
+      if (event.key !== "Enter" || !from.value.trim()) return;
       event.preventDefault();
       take(from, to);
     });

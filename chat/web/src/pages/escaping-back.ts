@@ -10,6 +10,6 @@ export function startEscapingBack(leave: (url: string) => void = (url) => locati
     document.querySelector<HTMLElement>("[data-back] [autofocus]")?.focus();
   document.addEventListener("keydown", (event) => {
     const isTaken = event.defaultPrevented || document.querySelector(":popover-open, dialog[open]") !== null;
-    if (event.key === "Escape" && !event.isComposing && !isTaken) leave(back);
+    if (event.key === "Escape" && !isTaken) leave(back);
   });
 }

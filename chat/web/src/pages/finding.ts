@@ -97,7 +97,7 @@ function narrowSelect(select: HTMLSelectElement): void {
     return typed ? t.foundChoices(shown, all.length) : "";
   });
   field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.isComposing) return;
+    if (event.key !== "Enter") return;
     event.preventDefault();
     const first = [...select.options].find((one) => matches(one, field.value.trim()));
     if (!first || field.value.trim() === "") return;

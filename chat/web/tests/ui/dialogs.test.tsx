@@ -1,10 +1,12 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeEach, expect, it, vi } from "vitest";
+import "../../src/browser/input-method";
 import { at, openPage, PLACE } from "../page";
 
 openPage({ body: PLACE });
 const { Dialog } = await import("../../src/ui/dialog");
+const { SearchField } = await import("../../src/ui/search-field");
 const { askFirst } = await import("../../src/pages/asking");
 const { moveTo, openLayer, pathOfPage, startLayers } = await import("../../src/browser/layers");
 
@@ -209,4 +211,22 @@ it("REL-2214: a reload with a dialog open leaves its entry", async () => {
   const { startLayers } = await import("../../src/browser/layers");
   await moved(() => startLayers(vi.fn()));
   expect([location.pathname, history.state]).toEqual(["/w/w/c/one/", null]);
+});
+
+it("REL-2281: a key that chooses what an input method offers does nothing else, in Safari neither", () => {
+  const heard = { onInput: vi.fn(), onMark: vi.fn(), onChoose: vi.fn(), onClose: vi.fn() };
+  const shown = { label: "Search", placeholder: "", value: "東", list: "list", rows: ["one", "two"], at: 0 };
+  act(() => render(<SearchField {...shown} {...heard} />, at()));
+  const press = (key: string, more: KeyboardEventInit = {}) => {
+    const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more });
+    at().querySelector("input")?.dispatchEvent(event);
+    return event.defaultPrevented;
+  };
+  const keys = ["ArrowDown", "Enter", "Escape"];
+  // Safari's key comes after the end of what is composed.
+  for (const taken of [{ isComposing: true }, { keyCode: 229 }])
+    for (const key of keys) expect(press(key, taken)).toBe(false);
+  for (const on of Object.values(heard)) expect(on).not.toHaveBeenCalled();
+  for (const key of keys) expect(press(key)).toBe(true);
+  for (const on of [heard.onMark, heard.onChoose, heard.onClose]) expect(on).toHaveBeenCalledOnce();
 });

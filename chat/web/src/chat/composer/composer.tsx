@@ -153,7 +153,7 @@ export function Composer(props: ComposerProps) {
   /** While the menu is open the keys are its; true where one was taken. */
   const walkOffers = (event: KeyboardEvent): boolean => {
     const { shown, at, setAt } = offers;
-    if (shown === null || event.isComposing) return false;
+    if (shown === null) return false;
     if (event.key === "Escape") offers.dismiss();
     else if (shown.length === 0) return false;
     else if (event.key === "ArrowDown") setAt((at + 1) % shown.length);
@@ -219,7 +219,7 @@ export function Composer(props: ComposerProps) {
           if (event.key === "Backspace" && text === "") {
             dropAsked(draftKey);
           }
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          if (event.key !== "Enter" || event.shiftKey) return;
           // A phone's Enter makes a line, and its button sends. Whoever holds Ctrl has a keyboard.
           if (isTouch() && !event.ctrlKey && !event.metaKey) return;
           event.preventDefault();
