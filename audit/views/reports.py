@@ -33,7 +33,7 @@ from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
 from audit.views.parts import described, shown_strip, workspace_of
 from workspaces.roles import Permission, has_permission
-from workspaces.words.formats import current_zone, moment_in, percent
+from workspaces.words.formats import current_zone, percent
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -82,8 +82,6 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "by": by,
         "span": span,
         "missing": report.missing,
-        "since_told": moment_in(span.since, span.zone),
-        "until_told": moment_in(span.until, span.zone),
         "drawn_by": unit_in_words(span.unit, span.zone),
         "is_empty": not any(figure.now for figure in report.figures.values()),
         "figures": [_figure(report, log, one) for one in FIGURES],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from django import template
 from django.utils.html import format_html
@@ -27,8 +27,6 @@ def formats_of_person() -> SafeString:
 for _write in (
     formats.day,
     formats.moment,
-    formats.day_in_utc,
-    formats.moment_in_utc,
     formats.moment_and_zone,
     formats.whole,
     formats.decimal,
@@ -52,6 +50,18 @@ def local_moment(at: datetime | None) -> SafeString:
 
 
 @register.filter
+def local_day_in_utc(at: datetime | None) -> SafeString:
+    """A day in UTC that the reader's browser writes, beside words that say that it is in UTC."""
+    return _local(at, formats.day_in_utc(at), "day", "UTC")
+
+
+@register.filter
+def local_moment_in(at: datetime | None, zone: tzinfo) -> SafeString:
+    """A moment that the reader's browser writes, beside words that say in which time zone it is."""
+    return _local(at, formats.moment_in(at, zone), "minute", str(zone))
+
+
+@register.filter
 def local_exact_moment(at: datetime | None) -> SafeString:
     """A moment with its seconds that the reader's browser writes."""
     return _local(at, formats.exact_moment(at), "second")
@@ -70,9 +80,14 @@ def typed_in_utc(at: datetime | None) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if at else ""
 
 
-def _local(at: datetime | None, written: str, exactness: str) -> SafeString:
-    """What the server knows, and what `src/site.ts` needs to write it as the browser does."""
+def _local(at: datetime | None, written: str, exactness: str, zone: str = "") -> SafeString:
+    """What the server knows, and what `src/pages/times.ts` needs to write it as the browser does.
+
+    Args:
+        zone: a time zone that holds in place of the reader's.
+    """
     if not at:
         return SafeString()
-    element = '<time datetime="{}" data-local="{}">{}</time>'
-    return format_html(element, at.isoformat(), exactness, written)
+    place = format_html(' data-zone="{}"', zone) if zone else ""
+    element = '<time datetime="{}" data-local="{}"{}>{}</time>'
+    return format_html(element, at.isoformat(), exactness, place, written)

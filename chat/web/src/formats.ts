@@ -57,6 +57,12 @@ export function moment(at: Moment, exactness: Exactness = "minute", choice = cho
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", ...time, ...zone(choice) });
 }
 
+/** The same in a time zone that words beside it name; null where this browser does not know it. */
+export function momentIn(time_zone: string, at: Moment, exactness: Exactness): string | null {
+  const choice = usable({ ...chosen(), time_zone });
+  return choice.time_zone ? moment(at, exactness, choice) : null;
+}
+
 function clock(at: Moment, exactness: keyof typeof TIMES, choice: Choice): string {
   if (!choice.clock) {
     const shape: Shape = { timeStyle: TIMES[exactness], ...zone(choice) };

@@ -164,6 +164,23 @@ it("REL-851: the example is what the choice will look like, before it is saved",
   expect(example(AT, { ...choice, date_format: "", clock: "" })).toContain("1.234,5");
 });
 
+it("REL-2341: a moment beside words that name a time zone is in that one, in the form of all others", () => {
+  const page = document.createElement("div");
+  const show = () => {
+    page.innerHTML = ["UTC", "Mars/Olympus"]
+      .map(
+        (zone) => `<time datetime="${AT}" data-local="minute" data-zone="${zone}">as the server says</time>`,
+      )
+      .join("");
+    localTimes(page);
+    return [...page.children].map((one) => one.textContent);
+  };
+  const shape = { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" } as const;
+  expect(show()).toEqual([new Date(AT).toLocaleString(undefined, shape), "as the server says"]);
+  choose({ time_zone: "Asia/Tokyo", date_format: "DD/MM/YYYY", clock: "24" });
+  expect(show()).toEqual(["26/11/2026, 14:05", "as the server says"]);
+});
+
 it("REL-853: moments of the server's pages follow the choice, as exactly as the server wrote them", () => {
   choose({ time_zone: "Asia/Tokyo", date_format: "DD/MM/YYYY", clock: "24" });
   const page = document.createElement("div");

@@ -290,9 +290,11 @@ def test_the_page_says_by_what_and_where_it_is_drawn(tenant: Tenant) -> None:
     person.time_zone = "Europe/Vienna"
     person.save(update_fields=["time_zone"])
     client = tenant.client("auditor")
-    hour = client.get(url(tenant, "reports/?range=1h")).context
+    hour = (answer := client.get(url(tenant, "reports/?range=1h"))).context
     assert hour["drawn_by"] == "per minute, Europe/Vienna"
     assert all(re.fullmatch(r"\d\d:\d\d", label) for label in hour["over_time"]["labels"])
+    written = '<time [^>]*data-local="minute" data-zone="Europe/Vienna">[^<]+</time> to <time'
+    assert re.search(written, answer.content.decode())
     since = (now - timedelta(days=360)).isoformat()
     year = client.get(url(tenant, f"reports/?range=custom&since={quote(since)}")).context
     assert year["drawn_by"] == "per week from Monday, Europe/Vienna"

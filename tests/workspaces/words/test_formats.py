@@ -35,7 +35,8 @@ def test_a_template_says_what_is_meant() -> None:
         assert drawn(f"{{{{ at|{meaning} }}}}", at=None) == ""
         assert drawn(f"{{{{ nothing.at|{meaning}|default:'–' }}}}") == "–"
     assert drawn("{{ at|day }}", at=date(2026, 11, 6)) == "6 Nov 2026"
-    assert drawn("{{ at|moment_in_utc }}", at=AT) == "26 Nov 2026, 14:05"
+    in_utc = drawn("{{ at|local_day_in_utc }}", at=AT)
+    assert 'data-local="day" data-zone="UTC">26 Nov 2026</time>' in in_utc
     assert drawn("{{ at|typed_in_utc }}", at=AT) == "2026-11-26T14:05:09"
 
 

@@ -1,13 +1,15 @@
 /** Moments on pages that Django draws; the server writes them as far as it knows the reader. */
-import { ago, isExactness, moment } from "../formats";
+import { ago, isExactness, moment, momentIn } from "../formats";
 import common from "../texts/common";
 
 /** Moments as the reader's browser writes them. */
 export function localTimes(root: ParentNode = document): void {
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-local]")) {
-    const exactness = time.dataset.local ?? "";
+    const { local: exactness = "", zone } = time.dataset;
     if (!isExactness(exactness) || Number.isNaN(Date.parse(time.dateTime))) continue;
-    time.textContent = moment(time.dateTime, exactness);
+    const written = zone ? momentIn(zone, time.dateTime, exactness) : moment(time.dateTime, exactness);
+    if (written === null) continue;
+    time.textContent = written;
     time.title = time.dateTime;
   }
 }
