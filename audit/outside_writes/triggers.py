@@ -63,8 +63,9 @@ def _install_function(cursor: Any) -> None:
     """Make it anew. A role that does not own it cannot, and need not if it is as it should be."""
     _, body, _ = _FUNCTION.split("$$")
     cursor.execute(
-        "SELECT prosrc = %s AND NOT pg_has_role(proowner, 'USAGE') FROM pg_proc"
-        " WHERE proname = 'audit_note_write' AND pronamespace = current_schema()::regnamespace",
+        "SELECT prosrc = %s AND NOT pg_has_role(proowner, 'USAGE')"
+        " FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace"
+        " WHERE proname = 'audit_note_write' AND nspname = current_schema()",
         [body],
     )
     if (True,) not in cursor.fetchall():

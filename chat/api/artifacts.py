@@ -161,9 +161,8 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
     def destroy(self, request: Request, pk: str) -> Response:
         """Take it away; `undelete` brings it back within a week."""
         artifact = self.get_object()
-        asked = ArtifactRemoval(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        delete_artifact(artifact=artifact, actor=self.actor, **asked.validated_data)
+        asked = self.read_query(ArtifactRemoval)
+        delete_artifact(artifact=artifact, actor=self.actor, **asked)
         return Response(status=204)
 
     @extend_schema(request=None, responses=ArtifactOutput)

@@ -113,9 +113,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
     def text(self, request: Request, pk: str) -> Response:
         """The text from a page or line on, as models read it."""
         file = self.get_object()
-        place = KnowledgePlaceInput(data=request.query_params)
-        place.is_valid(raise_exception=True)
-        window = excerpt_around(file, **place.validated_data)
+        window = excerpt_around(file, **self.read_query(KnowledgePlaceInput))
         return Response(
             {
                 "file": self._in_json(file),

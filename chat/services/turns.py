@@ -39,7 +39,7 @@ from workspaces.actors import Actor
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.roles import Permission, require
-from workspaces.words.names import without_unseen
+from workspaces.words.names import is_seen
 
 LONGEST_MESSAGE = 100_000
 LONGEST_REASON = 1_000
@@ -467,7 +467,7 @@ def check_client_id(client_id: str) -> None:
 def check_text(text: str, *, may_be_empty: bool = False) -> None:
     """Raise InvalidInput unless this can be a message; what is attached may speak for itself."""
     fault = ""
-    if not may_be_empty and not without_unseen(text).strip():
+    if not may_be_empty and not is_seen(text):
         fault = _("Write something first.")
     elif len(text) > LONGEST_MESSAGE:
         fault = _("At most %(most)s characters.") % {"most": LONGEST_MESSAGE}

@@ -91,7 +91,8 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A folder that goes with the block. Those that killed processes left, each with a whole database, go first."""
     for folder in {parent, settings.TRELLIS.data_dir}:
         for left in folder.glob(".*-????????"):
-            if left.name.startswith(SCRATCH):
+            # Names that Python makes up have letters; eight digits are somebody's own date.
+            if left.name.startswith(SCRATCH) and not left.name[-8:].isdecimal():
                 with suppress(OSError), _lock(left):
                     if _is_left_behind(left):
                         shutil.rmtree(left)

@@ -40,7 +40,7 @@ _COMPRESSIBLE = re.compile(
 _WORTH_RESUMING = 2**20
 """Bytes of a file from which on it is better to go on with a broken download than to have less to load."""
 _UTF_8 = frozenset({"utf-8", "utf8"})
-_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+_PROBES = frozenset({"/healthz", "/readyz"})
 _PARTS_OF_PAGES = re.compile(r"text/(javascript|css)\b|font/")
 """Types of static files that browsers never show by themselves: the policy that holds is that of their page."""
 _CHANGES_POLICY = frozenset(
@@ -111,12 +111,14 @@ class ResponseHeadersMiddleware(MiddlewareMixin):
 class ProbeMiddleware(MiddlewareMixin):
     """Answers probes under whatever name they ask: balancers, clusters and Prometheus know a process by its own address.
 
-    What `/healthz`, `/readyz` and `/metrics` say depends on no name.
+    What they say depends on no name. `/metrics` also answers by network: without a token it needs a name of ours,
+    or else a page could have a browser in that network read it under a name of its own.
     """
 
     def process_request(self, request: HttpRequest) -> None:
         """Have these asked under a name of ours."""
-        if request.path_info in _PROBES:
+        has_token = request.path_info == "/metrics" and "HTTP_AUTHORIZATION" in request.META
+        if has_token or request.path_info in _PROBES:
             request.META["HTTP_HOST"] = settings.PROBED_HOST
 
 

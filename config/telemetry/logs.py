@@ -22,7 +22,7 @@ EventDict = MutableMapping[str, Any]
 MOST_A_MINUTE: Final = 60
 _MOST_REASONS: Final = 100
 """Why a connection failed, of which is known when they were told."""
-_TALKATIVE: Final = re.compile(r"mcp\.|client$|django\.security\.")
+_TALKATIVE: Final = re.compile(r"mcp\.|client$|django\.security\.\w+")
 """Loggers of the MCP SDK, whose sessions' is named "client", and Django's of requests that it does not read."""
 _SEVERITY = ("DEBUG", "INFO", "WARNING", "ERROR")
 _redact: Callable[[object, str, EventDict], EventDict] | None = None

@@ -417,14 +417,16 @@ def test_what_a_killed_backup_left_goes_with_the_next(tenant: Tenant, tmp_path: 
 def test_what_earlier_versions_left_goes_once_it_is_old(tenant: Tenant, tmp_path: Path) -> None:
     """REL-2327: they put no mark into it. What is young may be just being made, and other contents are somebody's own."""
     left, young, own = (tmp_path / f".trellis-backup-{name}6789abc" for name in "xyz")
-    for folder in (left, young, own):
+    dated = tmp_path / ".trellis-backup-20261101"
+    for folder in (left, young, own, dated):
         folder.mkdir()
         (folder / "database.sqlite3").touch()
     (own / "notes.txt").touch()
-    for folder in (left, own):
+    for folder in (left, own, dated):
         os.utime(folder, (0, 0))
     with scratch_folder(tmp_path, ".trellis-backup-"):
-        assert [folder.exists() for folder in (left, young, own)] == [False, True, True]
+        kept = [folder.exists() for folder in (left, young, own, dated)]
+    assert kept == [False, True, True, True]
 
 
 def test_a_backup_that_finds_no_room_says_so(

@@ -6,12 +6,14 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import kubernetes_validate
 import pytest
@@ -22,6 +24,8 @@ from config.bootstrap import VENV, child_environment
 from config.env import ROOT, Environment
 from tests.deploy.packages import DEPLOY, OURS, command_of, services
 from tests.extent import IS_FULL
+from tests.fakes.mcp_server import Listening, Receive, Scope, Send
+from tests.ports import free_port
 
 CHART = DEPLOY / "helm" / "trellis"
 KUBERNETES = "1.29"
@@ -137,6 +141,31 @@ def test_units_replace_servers_one_by_one() -> None:
             int(unit["Service"]["TimeoutStopSec"])
             > Environment.model_fields["drain_seconds"].default + 2
         )
+
+
+def test_a_server_that_dies_while_it_starts_is_not_waited_for() -> None:
+    """REL-2323: else systemd never starts it anew. It is asked on this machine, whatever proxy the settings name."""
+    line = _unit(DEPLOY / "systemd" / "trellis-server@.service")["Service"]["ExecStartPost"]
+
+    def wait(port: int, pid: int) -> int:
+        process = {"MAINPID": str(pid), "http_proxy": "http://127.0.0.1:9"}
+        words = shlex.split(line.replace("%i", str(port)))
+        return subprocess.run(
+            words, cwd=ROOT, env={**os.environ, **process}, check=False
+        ).returncode
+
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert wait(free_port(), gone.pid) == 1
+    listening = Listening(_ready)
+    assert wait(urlsplit(listening.origin).port or 0, os.getpid()) == 0
+    listening.stop()
+
+
+async def _ready(scope: Scope, receive: Receive, send: Send) -> None:
+    """A process that is ready."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"{}"})
 
 
 def test_units_try_again_until_the_database_is_there() -> None:

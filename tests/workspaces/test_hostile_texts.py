@@ -19,7 +19,7 @@ from mcp_servers.client.hidden_text import show_hidden, strip_hidden
 from mcp_servers.gate.destinations import destinations_of, names_host
 from workspaces.redaction import MASK, redact_text
 
-LONG = 100_000
+LONG = 400_000
 
 
 @contextmanager

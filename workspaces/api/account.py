@@ -203,6 +203,7 @@ class OwnWorkspaceViewSet(WorkspaceViewSet):
     model = Membership
     serializer_class = OwnWorkspaceOutput
     orderings: ClassVar[Any] = ("name",)
+    lists_of_person = True
 
     def list(self, request: Request) -> Response:
         """Give one page, by name."""

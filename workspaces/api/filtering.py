@@ -74,8 +74,8 @@ class TruthFilter(BooleanFilter):
 
 
 def one_of(values: Iterable[object]) -> str:
-    """Say which values a field or a parameter takes."""
-    known = [str(value) for value in values]
+    """Say which values a field or a parameter takes, the empty one left out."""
+    known = [text for value in values if (text := str(value))]
     if len(known) > _MOST_NAMED:
         known[_MOST_NAMED:] = ["…"]
     return gettext("Use one of: %(known)s.") % {"known": ", ".join(known)}

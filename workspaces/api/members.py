@@ -192,9 +192,7 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=True, methods=["get"], pagination_class=None)
     def access(self, request: Request, pk: str) -> Response:
         """What the member may use, and why: rights, buds, servers and sign-ins, each by name, 100 on a page."""
-        asked = AccessInput(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
+        given = self.read_query(AccessInput)
         try:
             after = AccessCursor.read(given["cursor"]) if given.get("cursor") else None
         except InvalidInput as error:
@@ -207,11 +205,10 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def sessions(self, request: Request, pk: str) -> Response:
         """The member's browser sessions in this workspace, the latest used first, 100 on a page."""
         membership = self.get_object()
-        asked = SessionsInput(data=request.query_params)
-        asked.is_valid(raise_exception=True)
+        asked = self.read_query(SessionsInput)
         rows = sessions_of(membership.user_id, membership.workspace)
         try:
-            page = page_after(rows, asked.validated_data.get("cursor", ""), by=SESSION_ORDER)
+            page = page_after(rows, asked.get("cursor", ""), by=SESSION_ORDER)
         except InvalidInput as error:
             raise ParseError("This cursor is not valid here.") from error
         return Response(SessionPageOutput(page, context={"request": request}).data)

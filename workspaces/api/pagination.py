@@ -59,13 +59,14 @@ class KeysetPagination(CursorPagination):
         self, queryset: Any, request: Request, view: APIView | None = None
     ) -> list[Any] | None:
         """Give one page; a cursor that we did not make is 400."""
+        self._is_personal = getattr(view, "lists_of_person", False)
         try:
             return super().paginate_queryset(queryset, request, view)
         except (NotFound, ValidationError, ValueError, TypeError, OverflowError):
             raise ParseError("This cursor is not valid here.") from None
 
     def decode_cursor(self, request: Request) -> Cursor | None:
-        """Read a cursor that this list gave, in this order and workspace.
+        """Read a cursor that this list gave in this order and, where its rows are a workspace's, in this workspace.
 
         Raises:
             NotFound: it is another list's, or not whole. Read as far as it goes, it would begin the list anew.
@@ -86,8 +87,8 @@ class KeysetPagination(CursorPagination):
 
     def _signer(self, request: Request) -> signing.Signer:
         workspace = getattr(request._request, "workspace", None)
-        parts = (request.path, *self.ordering, str(workspace.pk) if workspace else "")
-        return signing.Signer(salt=" ".join(parts))
+        place = str(workspace.pk) if workspace and not self._is_personal else ""
+        return signing.Signer(salt=" ".join((request.path, *self.ordering, place)))
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Describe a page."""

@@ -188,6 +188,17 @@ class ApiViewSet(GenericViewSet[Any]):
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
 
+    def read_query(self, serializer_class: type[BaseSerializer[Any]]) -> dict[str, Any]:
+        """Give the validated parameters of the address.
+
+        Raises:
+            ValidationError: one does not fit (400).
+        """
+        serializer = serializer_class(data=self.request.query_params)
+        _name_choices(serializer)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
+
     def _refuse_unknown(self, serializer: BaseSerializer[Any]) -> None:
         output = cast("Any", getattr(self, "serializer_class", None))
         is_known = output is not None and issubclass(output, Serializer)

@@ -12,6 +12,8 @@ _UNSEEN: Final = re.compile(
 """Controls, marks that turn the text around, and what has no width. Joiners stay, since letters and emoji need them."""
 _SHOWN: Final = frozenset("LNPS")
 """Letters, numbers, punctuation and symbols, by Unicode's general category."""
+_BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Fillers of Hangul and Braille's space: letters and a symbol that look like nothing."""
 
 
 def without_unseen(given: str) -> str:
@@ -22,4 +24,9 @@ def without_unseen(given: str) -> str:
 def seen_name(given: str) -> str:
     """A name without what nobody sees of it; empty if that is all."""
     name = without_unseen(given).strip()
-    return name if any(unicodedata.category(one)[0] in _SHOWN for one in name) else ""
+    return name if is_seen(name) else ""
+
+
+def is_seen(text: str) -> bool:
+    """Whether people see anything of a text."""
+    return any(one not in _BLANK and unicodedata.category(one)[0] in _SHOWN for one in text)

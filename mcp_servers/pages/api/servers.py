@@ -424,9 +424,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
         Bodies come only with messages that you may open.
         """
-        query = TraceFileQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        wanted = TraceFilter(**query.validated_data)
+        wanted = TraceFilter(**self.read_query(TraceFileQuery))
         return give_trace(
             request._request,
             self.get_object(),

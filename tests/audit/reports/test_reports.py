@@ -198,7 +198,6 @@ def test_the_counters_and_the_entries_make_the_same_report(tenant: Tenant) -> No
 
 
 @pytest.mark.both_engines
-@pytest.mark.both_engines
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Vienna", "America/Los_Angeles", "Asia/Kolkata"])
 def test_every_piece_of_time_has_what_a_recount_finds_in_it(tenant: Tenant, zone: str) -> None:
     """REL-1177: by minutes, hours, days, weeks and months, from counters and from entries."""

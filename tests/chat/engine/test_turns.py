@@ -278,7 +278,15 @@ def test_another_member_cannot_stop_it(chat: Chat) -> None:
 
 def test_empty_and_endless_messages_are_refused(chat: Chat) -> None:
     """SEC-76, REL-2311: the fault is named, and nothing is stored."""
-    for text in ("", "   ", " \u200b\n\ufeff", "x" * 100_001, "nul\x00", "half \ud800"):
+    for text in (
+        "",
+        "   ",
+        " \u200b\n\ufeff",
+        "\u200d\ufe0f\u3164\u2800",
+        "x" * 100_001,
+        "nul\x00",
+        "half \ud800",
+    ):
         with pytest.raises(InvalidInput):
             chat.send(text)
     with pytest.raises(InvalidInput):

@@ -136,6 +136,8 @@ def test_a_stranger_cannot_fill_the_log(written: io.StringIO) -> None:
     text = written.getvalue()
     assert "Traceback" not in text
     assert 0 < text.count("Too many") <= 2 * MOST_A_MINUTE  # a minute may end meanwhile
+    logging.getLogger("django.security.SuspiciousFileOperation").error("Something else")
+    assert "Something else" in written.getvalue()
 
 
 def test_what_callers_send_for_tracing_is_no_line(written: io.StringIO) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.api.models import ModelOutput
-from tests.factories import Tenant, signed_in
+from tests.factories import MembershipFactory, Tenant, TwoTenants, signed_in
 from workspaces.people.tokens import issue_token
 
 pytestmark = pytest.mark.django_db
@@ -181,11 +181,26 @@ def test_a_value_that_is_no_choice_is_told_which_there_are(tenant: Tenant) -> No
     wrong = {"url": "https://example.org/", "events": ["pink"]}
     events = tenant.client("owner").post("/api/webhooks/", wrong, content_type="application/json")
     status = client.get("/api/input-requests/", {"status": "pink"})
+    level = {"name": "x", "url": "https://example.org/", "log_level": "pink"}
+    log_level = client.post("/api/servers/", level, content_type="application/json")
+    member = client.get("/api/members/").json()["results"][0]["id"]
+    kind = client.get(f"/api/members/{member}/access/", {"kind": "pink"})
     for answer, attr, known in (
         (theme, "theme", "Use one of: system, light, dark."),
         (events, "events.0", "Use one of: turn.finished, approval.wanted."),
         (status, "status", "Use one of: pending, "),
+        (log_level, "log_level", "Use one of: debug, "),
+        (kind, "kind", "Use one of: permission, "),
     ):
         (error,) = answer.json()["errors"]
         assert (error["code"], error["attr"]) == ("invalid_choice", attr)
         assert known in error["detail"]
+
+
+def test_the_list_of_ones_own_workspaces_goes_on_in_another_one(two_workspaces: TwoTenants) -> None:
+    """REL-2304: its rows are the person's, whichever workspace they are in."""
+    a, b = two_workspaces.a, two_workspaces.b
+    MembershipFactory.create(user=a.owner, workspace=b.workspace)
+    following = a.client("owner").get("/api/workspaces/", {"page_size": 1}).json()["next"]
+    there = a.client("owner", headers={"X-Workspace": b.workspace.slug}).get(following)
+    assert [one["slug"] for one in there.json()["results"]] == [b.workspace.slug]

@@ -19,6 +19,7 @@ from workspaces.words.names import seen_name
         ("A\u200bda\ufeff", "Ada"),
         ("\u2060 \u200b", ""),
         ("\u200d", ""),
+        ("\u3164\u2800", ""),
         ("👩\u200d👩\u200d👧 می\u200cخواهم", "👩\u200d👩\u200d👧 می\u200cخواهم"),
         ("❤\ufe0f", "❤\ufe0f"),
         ("…", "…"),

@@ -4,15 +4,17 @@
  * With Enter, Escape and the arrows people choose among what it offers; the page would send, close and walk.
  */
 
+/** What keys are called that write a letter, or a part of one. They go on: that somebody writes is news to the page. */
+const WRITING = new Set(["Process", "Unidentified", "Dead"]);
+
 /** Safari ends the writing before the key that ended it. Of that key only its old code says whose it was. */
 const TAKEN = 229;
 
 addEventListener(
   "keydown",
   (event) => {
-    // Letters go on: that somebody writes is news to parts of the page.
-    if ((event.isComposing || event.keyCode === TAKEN) && event.key.length > 1)
-      event.stopImmediatePropagation();
+    const isWriting = event.key.length === 1 || WRITING.has(event.key);
+    if ((event.isComposing || event.keyCode === TAKEN) && !isWriting) event.stopImmediatePropagation();
   },
   { capture: true },
 );

@@ -227,6 +227,10 @@ it("REL-2281: a key that chooses what an input method offers does nothing else, 
   for (const taken of [{ isComposing: true }, { keyCode: 229 }])
     for (const key of keys) expect(press(key, taken)).toBe(false);
   for (const on of Object.values(heard)) expect(on).not.toHaveBeenCalled();
+  const writing = vi.fn();
+  at().addEventListener("keydown", writing);
+  for (const key of ["a", "Process", "Unidentified", "Dead"]) press(key, { keyCode: 229 });
+  expect(writing).toHaveBeenCalledTimes(4);
   for (const key of keys) expect(press(key)).toBe(true);
   for (const on of [heard.onMark, heard.onChoose, heard.onClose]) expect(on).toHaveBeenCalledOnce();
 });
