@@ -231,6 +231,10 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             )
             self._push(current)
             return
+        if not self._send_queue.is_clear:
+            # A snapshot for each question would pile up without end before a page that asks and does not read.
+            following.ask_later(conversation.pk, command.ref)
+            return
         await following.send_snapshot(conversation, command.ref)
         if command.seq is None:
             # Behind the snapshot: whoever opens a conversation is about to say something. Pages that come back, after
@@ -305,7 +309,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     async def _heal(self, conversation_id: UUID) -> None:
         try:
             conversation = await in_database(self.access.conversation, conversation_id)
-            await self._following.send_snapshot(conversation)
+            await self._following.heal(conversation)
         except DomainError:
             self._following.end(conversation_id)
 

@@ -13,7 +13,7 @@ from chat.models import Conversation
 from chat.snapshots import read_snapshot
 from chat.sockets.send_queue import SendQueue
 from chat.values import MessageStatus
-from chat.wire.events import encode
+from chat.wire.events import Current, encode
 from workspaces.database import in_database
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ class Following:
         self._sent_seqs: dict[UUID, int] = {}
         # Conversation → what has come while its snapshot is being read.
         self._held: dict[UUID, list[tuple[str, int]]] = {}
+        # Conversation → the commands that its next snapshot answers.
+        self._refs: dict[UUID, list[str | None]] = {}
         self.stale: set[UUID] = set()
         """Those that need a fresh snapshot, since something of them was not told."""
 
@@ -48,6 +50,7 @@ class Following:
 
     def end(self, conversation_id: UUID) -> None:
         self._sent_seqs.pop(conversation_id, None)
+        self._refs.pop(conversation_id, None)
         self.stale.discard(conversation_id)
         hub.unwatch(conversation_id, self)
 
@@ -89,6 +92,21 @@ class Following:
             else:
                 is_on_its_way = True
         return is_on_its_way
+
+    def ask_later(self, conversation_id: UUID, ref: str | None) -> None:
+        """Answer a command with a snapshot, once the page has read what waits for it."""
+        self._refs.setdefault(conversation_id, []).append(ref)
+        self.stale.add(conversation_id)
+        self._queue.nudge()
+
+    async def heal(self, conversation: Conversation) -> None:
+        """Send a snapshot, which answers all commands that have waited for one."""
+        first, *others = self._refs.pop(conversation.pk, None) or [None]
+        await self.send_snapshot(conversation, first)
+        for ref in others:
+            seq = self._sent_seqs[conversation.pk]
+            current = Current(ref=ref, conversation_id=conversation.pk, seq=seq)
+            self._queue.push(encode(current.as_json()))
 
     async def send_snapshot(self, conversation: Conversation, ref: str | None = None) -> None:
         """Send a snapshot, then what has happened while it was read."""

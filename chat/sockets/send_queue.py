@@ -8,6 +8,7 @@ meanwhile is joined, then dropped for a fresh snapshot. A page that says nothing
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ STALLED_SECONDS = 45.0
 
 
 _ANSWER = '{"type":"accepted"'
+_NUMBER_BITS = 53
+"""Browsers read larger numbers inexactly."""
 
 
 class SendQueue:
@@ -41,10 +44,9 @@ class SendQueue:
         self._allowance = 0
         self._sent = 0
         self._heard = 0
-        self._number = 0
         self._checked_at = clock()
         self._checked_sent = 0
-        # Number of a check that is not answered yet → (when it was sent, what had been sent by then).
+        # Number of a check that is not answered yet → (when it was sent, what had been sent by then), oldest first.
         self._open: dict[int, tuple[float, int]] = {}
         self._changed = asyncio.Event()
 
@@ -106,8 +108,7 @@ class SendQueue:
         found = self._open.pop(number, None)
         if found is None:
             return
-        for earlier in [one for one in self._open if one < number]:
-            del self._open[earlier]
+        self._open = {one: at for one, at in self._open.items() if at[1] > found[1]}
         self._heard = max(self._heard, found[1])
         self._changed.set()
 
@@ -131,11 +132,12 @@ class SendQueue:
         return self._check() if self._sent - self._checked_sent >= CHECK_EVERY else None
 
     def _check(self) -> str:
-        self._number += 1
+        # Not the next number: who does not read could say it all the same, and have everything kept for it.
+        number = secrets.randbits(_NUMBER_BITS)
         self._checked_at = self._clock()
         self._checked_sent = self._sent
-        self._open[self._number] = (self._checked_at, self._sent)
-        return encode(Check(number=self._number).as_json())
+        self._open[number] = (self._checked_at, self._sent)
+        return encode(Check(number=number).as_json())
 
     def _join(self) -> None:
         self._frames = deque(join_deltas(self._frames))

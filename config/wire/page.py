@@ -88,7 +88,8 @@ Trellis compares numbers every two seconds, and sends a `snapshot` on its own wh
 
 Now and then Trellis sends `check`. Answer at once with `ack` and the same `number`. While too much is unanswered,
 Trellis sends nothing more, joins what waits, and at last replaces it by a fresh `snapshot`. A client that leaves a
-`check` unanswered for {STALLED_SECONDS:.0f} seconds is disconnected.
+`check` unanswered for {STALLED_SECONDS:.0f} seconds is disconnected. Numbers are random, and a `subscribe` is answered
+once you have read what was sent before.
 """
 
 _ERRORS: Final = """

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
@@ -156,6 +156,30 @@ async def test_a_page_that_does_not_read_is_sent_no_more_than_it_can_hold(
         monkeypatch.setattr(send_queue, "STALLED_SECONDS", 0.0)
         hub.deliver(chat.conversation.pk, [(frame, None)] * 40)
         assert await slow.close_code() == CloseCode.TRY_AGAIN_LATER
+
+
+async def test_a_page_that_asks_and_does_not_read_has_one_snapshot_waiting(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2372: its other questions for one are answered once it has read, each with its `ref`."""
+    monkeypatch.setattr(send_queue, "MOST_UNHEARD", 1)
+    monkeypatch.setattr(send_queue, "CHECK_EVERY", 1)
+    name = str(chat.conversation.pk)
+    async with opened(chat.tenant) as socket:
+        refs = [await socket.say(type="subscribe", conversation_id=name) for _ in range(20)]
+        refused = await socket.answer(type="subscribe", conversation_id=str(uuid4()))
+        assert refused["code"] == "not_found"  # now all of them were read
+        answers = [event for event in socket.events if event.get("ref") in refs]
+        unanswered = [event for event in socket.events if event["type"] == "check"]
+        while len(answers) < len(refs):
+            for check in unanswered:
+                await socket.say(type="ack", number=check["number"])
+            event = await socket.until(lambda _event: True)
+            unanswered = [event] if event["type"] == "check" else []
+            answers += [event] if event.get("ref") in refs else []
+        assert [event["ref"] for event in answers] == refs
+        kinds = [event["type"] for event in answers]
+        assert kinds == ["snapshot", "snapshot", *["current"] * 18]
 
 
 async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None:

@@ -51,6 +51,15 @@ async def test_a_foreign_host_opens_nothing() -> None:
     assert not connected
 
 
+@pytest.mark.parametrize("path", ["/", "/ws/w/%00/", "/ws/w/../acme/", "/ws/w/acme"])
+async def test_there_is_no_socket_elsewhere(path: str) -> None:
+    """SEC-971: strangers who try other addresses cause no error."""
+    headers = [(b"host", b"testserver"), (b"origin", ORIGIN)]
+    communicator = WebsocketCommunicator(application, path, headers=headers)
+    connected, _ = await communicator.connect(timeout=PATIENCE)
+    assert not connected
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_strangers_and_non_members_are_turned_away() -> None:
     """SEC-06: 4401 without a session, 4403 in a workspace of others."""
