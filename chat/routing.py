@@ -9,7 +9,6 @@ from chat.sockets.consumer import WorkspaceConsumer
 
 websocket_urlpatterns = [
     path("ws/w/<slug:workspace_slug>/", WorkspaceConsumer.as_asgi()),
-    re_path(
-        "", WebsocketDenier.as_asgi()
-    ),  # without it, Channels has an error for strangers to cause
+    # Channels raises an error for an address that is not here, and strangers could fill the log with it.
+    re_path("", WebsocketDenier.as_asgi()),
 ]

@@ -231,11 +231,11 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             )
             self._push(current)
             return
-        if not self._send_queue.is_clear:
+        if self._send_queue.is_clear:
+            await following.send_snapshot(conversation, command.ref)
+        else:
             # A snapshot for each question would pile up without end before a page that asks and does not read.
             following.ask_later(conversation.pk, command.ref)
-            return
-        await following.send_snapshot(conversation, command.ref)
         if command.seq is None:
             # Behind the snapshot: whoever opens a conversation is about to say something. Pages that come back, after
             # a restart all at once, are not.
@@ -310,8 +310,9 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         try:
             conversation = await in_database(self.access.conversation, conversation_id)
             await self._following.heal(conversation)
-        except DomainError:
-            self._following.end(conversation_id)
+        except DomainError as error:
+            for ref in self._following.end(conversation_id):
+                await self._tell_error(error.code, error.message, ref)
 
     async def _check_now_and_then(self) -> None:
         """Ends who does not listen."""

@@ -29,7 +29,7 @@ class Following:
         # Conversation → what has come while its snapshot is being read.
         self._held: dict[UUID, list[tuple[str, int]]] = {}
         # Conversation → the commands that its next snapshot answers.
-        self._refs: dict[UUID, list[str | None]] = {}
+        self._refs: dict[UUID, list[str]] = {}
         self.stale: set[UUID] = set()
         """Those that need a fresh snapshot, since something of them was not told."""
 
@@ -48,11 +48,12 @@ class Following:
         self._sent_seqs.setdefault(conversation_id, -1)
         hub.watch(conversation_id, self, asyncio.get_running_loop())
 
-    def end(self, conversation_id: UUID) -> None:
+    def end(self, conversation_id: UUID) -> list[str]:
+        """Follow it no more. Gives the commands that nothing will answer now."""
         self._sent_seqs.pop(conversation_id, None)
-        self._refs.pop(conversation_id, None)
         self.stale.discard(conversation_id)
         hub.unwatch(conversation_id, self)
+        return self._refs.pop(conversation_id, [])
 
     def end_all(self) -> None:
         for conversation_id in self.conversation_ids:
@@ -95,18 +96,22 @@ class Following:
 
     def ask_later(self, conversation_id: UUID, ref: str | None) -> None:
         """Answer a command with a snapshot, once the page has read what waits for it."""
-        self._refs.setdefault(conversation_id, []).append(ref)
+        if ref is not None:
+            self._refs.setdefault(conversation_id, []).append(ref)
         self.stale.add(conversation_id)
         self._queue.nudge()
 
     async def heal(self, conversation: Conversation) -> None:
         """Send a snapshot, which answers all commands that have waited for one."""
-        first, *others = self._refs.pop(conversation.pk, None) or [None]
+        first = next(iter(self._refs.get(conversation.pk, ())), None)
         await self.send_snapshot(conversation, first)
-        for ref in others:
-            seq = self._sent_seqs[conversation.pk]
-            current = Current(ref=ref, conversation_id=conversation.pk, seq=seq)
-            self._queue.push(encode(current.as_json()))
+        seq = self._sent_seqs.get(conversation.pk)
+        if seq is None:
+            return
+        for ref in self._refs.pop(conversation.pk, ()):
+            if ref != first:
+                current = Current(ref=ref, conversation_id=conversation.pk, seq=seq)
+                self._queue.push(encode(current.as_json()))
 
     async def send_snapshot(self, conversation: Conversation, ref: str | None = None) -> None:
         """Send a snapshot, then what has happened while it was read."""
@@ -116,6 +121,8 @@ class Following:
             frame, seq, streaming = await in_database(_encoded_snapshot, conversation, ref)
         finally:
             self._held.pop(conversation.pk, None)
+        if conversation.pk not in self._sent_seqs:
+            return  # the page has closed it meanwhile
         self._sent_seqs[conversation.pk] = seq
         frames = [frame, *_since(conversation.pk, streaming)]
         for later, number in held:

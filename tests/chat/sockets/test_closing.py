@@ -182,6 +182,30 @@ async def test_a_page_that_asks_and_does_not_read_has_one_snapshot_waiting(
         assert kinds == ["snapshot", "snapshot", *["current"] * 18]
 
 
+async def test_who_waits_for_a_snapshot_of_what_is_deleted_hears_that_it_is_gone(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2372: no question stays without an answer."""
+    monkeypatch.setattr(send_queue, "MOST_UNHEARD", 1)
+    monkeypatch.setattr(send_queue, "CHECK_EVERY", 1)
+    name = str(chat.conversation.pk)
+    async with opened(chat.tenant) as socket:
+        refs = [await socket.say(type="subscribe", conversation_id=name) for _ in range(5)]
+        await socket.answer(type="subscribe", conversation_id=str(uuid4()))  # all were read
+        await sync_to_async(chat.conversation.delete)()
+        waiting = set(refs) - {event.get("ref") for event in socket.events}
+        assert waiting
+        checks = [event for event in socket.events if event["type"] == "check"]
+        while waiting:
+            for check in checks:
+                await socket.say(type="ack", number=check["number"])
+            event = await socket.until(lambda _event: True)
+            checks = [event] if event["type"] == "check" else []
+            if event.get("ref") in waiting:
+                waiting.remove(event["ref"])
+                assert event["code"] == "not_found"
+
+
 async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None:
     """SEC-14: within five seconds, while the model still speaks, and so before its next tool call."""
     hold = threading.Event()
