@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from celery import Celery
 from celery.signals import (
@@ -20,6 +21,9 @@ from config.workers import celery_context as _celery_context  # noqa: F401 - car
 from config.workers import celery_runs as _celery_runs  # noqa: F401 - notes when jobs ran
 from config.workers import task_modules
 from workspaces.process.schedules import SCHEDULE
+
+if TYPE_CHECKING:
+    from celery.worker import WorkController
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Celery runs Django's checks and drops what they find. They load all pages, which the scheduler needs none of.
@@ -42,6 +46,12 @@ def _keep_logging(**_kwargs: object) -> None:
 @beat_init.connect
 def _write_beside(**_kwargs: object) -> None:
     write_beside()
+
+
+@worker_init.connect
+def _keep_to_itself(sender: WorkController, **_kwargs: object) -> None:
+    """Workers find in the database what there is to do. Talk among them would only fail whenever Redis does."""
+    sender.options.update(without_gossip=True, without_mingle=True)
 
 
 @task_prerun.connect

@@ -68,6 +68,11 @@ class Manifest(BaseModel):
     """Path inside the backup → digest and size."""
 
 
+def default_folder() -> Path:
+    """Where a backup goes that is given no place."""
+    return Path(settings.TRELLIS.data_dir / "backups")
+
+
 Progress = Callable[[str], object]
 """Says to a person what is done now."""
 

@@ -22,6 +22,7 @@ from config.backups.archive import (
     BackupError,
     Manifest,
     Progress,
+    default_folder,
     digest_of,
     kept_folders,
     no_progress,
@@ -58,6 +59,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
     Files of conversations that are here stay; those of the backup are added.
 
     Args:
+        path: a name alone is looked for where backups go, too.
         tell: is given each step that may take minutes.
 
     Raises:
@@ -69,7 +71,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
     with scratch_folder(data, ".restore-") as folder:
         drop_second_names()
         tell("Reading and checking the backup …")
-        manifest = _unpack(path, folder)
+        manifest = _unpack(_find(path), folder)
         database = folder / NAMES[manifest.engine]
         _check(manifest, database)
         if others := others_at_work():
@@ -99,6 +101,17 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
     return RestoreResult(made_at=manifest.made_at, files=files, old_database=aside)
 
 
+def _find(path: Path) -> Path:
+    if path.exists():
+        return path
+    folder = default_folder()
+    if path.name == str(path) and (folder / path).exists():
+        return folder / path
+    newest = sorted(folder.glob("*.tar.gz"), key=lambda found: found.stat().st_mtime)[-1:]
+    hint = f" The newest backup in {folder} is {newest[0].name}." if newest else ""
+    raise BackupError(f"There is no file {path}.{hint}")
+
+
 def _unpack(path: Path, folder: Path) -> Manifest:
     """Write every member that the manifest names below the folder, and check each against its digest."""
     try:
@@ -110,8 +123,6 @@ def _unpack(path: Path, folder: Path) -> Manifest:
                     raise BackupError(f"{path} holds '{info.name}', which its list does not name.")
                 seen.add(info.name)
                 _write_member(tar, info, folder)
-    except FileNotFoundError:
-        raise BackupError(f"There is no file {path}.") from None
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:
             raise BackupError(

@@ -77,7 +77,7 @@ class RateLimitFilter(logging.Filter):
 
 
 class OncePerOutage(logging.Filter):
-    """Of tries to reach PostgreSQL or Redis, lets a line for each reason in ten minutes through. Libraries write one for each."""
+    """Of tries to reach PostgreSQL, Redis or a collector, lets a line for each reason in ten minutes through. Libraries write one for each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,9 +103,20 @@ def _failed_try(record: logging.LogRecord) -> str | None:
         if text.startswith("error connecting"):
             return record.getMessage()
         return text if text.startswith("reconnection attempt") else None
+    if record.name.startswith("opentelemetry.exporter."):
+        reasons = record.args if isinstance(record.args, tuple) else ()
+        return " ".join([text, *(str(one) for one in reasons if not isinstance(one, float))])
     if record.name == "celery.worker.consumer.consumer" and text.startswith("consumer: Cannot"):
         return text % (*cast("tuple[object, ...]", record.args)[:2], "")
     return None
+
+
+class WithoutPlans(logging.Filter):
+    """Drops what Celery says of its next versions, such as at each loss of Redis. Tasks go on then, as they should."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the line is written."""
+        return "CPendingDeprecationWarning" not in record.getMessage()
 
 
 class OncePerFailure(logging.Filter):
@@ -181,6 +192,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "sparing": {"()": RateLimitFilter},
                 "once_per_failure": {"()": OncePerFailure},
                 "once_per_outage": {"()": OncePerOutage},
+                "without_plans": {"()": WithoutPlans},
             },
             "handlers": {
                 "stderr": {
@@ -199,6 +211,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "daphne": {"level": "WARNING"},
                 "django_structlog": {"level": routine},
                 "celery": {"level": routine},
+                "py.warnings": {"filters": ["without_plans"]},
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer
                 "mcp": {"level": "WARNING"},

@@ -241,6 +241,20 @@ def test_what_is_no_backup_is_told(tmp_path: Path) -> None:
         restore_backup(tmp_path / "none.gz", replaces=True)
 
 
+def test_a_backup_is_found_by_its_name_where_it_was_made(
+    tenant: Tenant, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2351."""
+    monkeypatch.setattr(restore, "others_at_work", lambda: 0)  # this test has it open
+    call_command("backup")
+    made = Path(capsys.readouterr().out.split("  ")[0])
+    # Without --replace, a backup that was found and read changes nothing either.
+    with pytest.raises(BackupError, match="There is a database already"):
+        restore_backup(Path(made.name), replaces=False)
+    with pytest.raises(BackupError, match=rf"no file none\.tar\.gz\. .* is {made.name}"):
+        restore_backup(Path("none.tar.gz"), replaces=False)
+
+
 def test_the_command_says_what_is_not_in_it(
     tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection, connections
+from django.db import DatabaseError, OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -197,6 +197,17 @@ def test_tables_of_klavis_from_before_it_was_an_app_stay_as_they_are(
     kept = KlavisAccount.objects.for_workspace(tenant.workspace).get()
     assert (kept.pk, kept.base_url) == (account.pk, "https://klavis.example.org")
     assert ("klavis", "0001_initial") in MigrationRecorder(connection).applied_migrations()
+
+
+def test_a_migration_that_fails_is_named(db: None) -> None:
+    """REL-2353: below the traceback, with what to do."""
+    newest = max(name for app, name in MigrationLoader(None).disk_migrations or {} if app == "chat")
+    MigrationRecorder(connection).record_unapplied("chat", newest)  # what it makes is there
+    with pytest.raises(DatabaseError) as failed:
+        call_command("migrate", "chat", verbosity=0)
+    [note] = failed.value.__notes__
+    assert note.startswith(f"The migration chat.{newest} failed.")
+    assert "docs/operations.md" in note
 
 
 @pytest.mark.postgresql

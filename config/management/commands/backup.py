@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.backups import BackupError, make_backup
+from config.backups import BackupError, default_folder, make_backup
 from config.management.progress import progress_on
 from workspaces.words.formats import file_size
 
@@ -28,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        path = options["file"] or settings.TRELLIS.data_dir / "backups" / f"trellis-{stamp}.tar.gz"
+        path = options["file"] or default_folder() / f"trellis-{stamp}.tar.gz"
         try:
             made = make_backup(path, progress_on(self.stderr))
         except BackupError as error:

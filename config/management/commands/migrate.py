@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations import Migration
 
 from config.installation.versions import note_version
 from workspaces.database import hold_lock
@@ -21,6 +22,7 @@ class Command(migrate.Command):
     """Bring the database to what the code needs. Of many processes that begin to at once, one does and the others wait."""
 
     requires_system_checks: list[str] = []  # they run below
+    _under_way: Migration | None = None
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Those of Django's command."""
@@ -35,10 +37,31 @@ class Command(migrate.Command):
         with nullcontext() if only_looks else hold_lock(LOCK, waiting=self._tell):
             has_nothing = is_new(connections[options["database"]])
             with only_changed_models() if has_nothing else nullcontext():
-                super().handle(*args, **options)
+                self._apply(*args, **options)
             is_whole = not (options["app_label"] or only_looks)
             if is_whole and options["database"] == DEFAULT_DB_ALIAS:
                 note_version()
+
+    def _apply(self, *args: Any, **options: Any) -> None:
+        try:
+            super().handle(*args, **options)
+        except Exception as error:
+            if self._under_way is not None:
+                error.add_note(
+                    f"The migration {self._under_way} failed. Those before it are done, and the next 'migrate' or start tries it again. "
+                    "How to go back: docs/operations.md, Upgrading."
+                )
+            raise
+
+    def migration_progress_callback(
+        self, action: str, migration: Migration | None = None, fake: bool = False
+    ) -> None:
+        """Remember which one is being applied."""
+        if action == "apply_start":
+            self._under_way = migration
+        elif action == "apply_success":
+            self._under_way = None
+        super().migration_progress_callback(action, migration, fake)
 
     def _tell(self) -> None:
         self.stdout.write(

@@ -209,8 +209,6 @@ def start_background() -> Callable[[], None]:
     worker = app.WorkController(
         pool="threads",
         concurrency=WORKER_THREADS,
-        without_mingle=True,
-        without_gossip=True,
         without_heartbeat=True,
         quiet=True,
     )

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
@@ -19,6 +20,7 @@ import mcp.client.streamable_http
 import mcp_types
 import pytest
 import structlog
+from celery.exceptions import CPendingDeprecationWarning
 from celery.worker.consumer import consumer
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
@@ -177,6 +179,30 @@ def test_a_worker_without_redis_writes_a_line_and_not_one_for_each_try(
     consumer.warn("%s (%r)", consumer.CONNECTION_RETRY, OSError("dropped"))
     text = written.getvalue()
     assert [text.count(one) for one in ("refused", "no such host", "dropped")] == [1, 1, 1]
+
+
+def test_a_collector_that_is_away_is_told_once_for_each_reason(written: io.StringIO) -> None:
+    """REL-2354: each batch of traces, every five seconds, wrote a line for each try."""
+    lines = logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    for pause in (1.1, 2.3):
+        for reason in ("refused", "no such host"):
+            lines.warning("Transient error %s, retrying in %.2fs.", OSError(reason), pause)
+        lines.error("Failed to export spans batch due to timeout, max retries or shutdown.")
+    text = written.getvalue()
+    assert [text.count(one) for one in ("refused", "no such host", "Failed")] == [1, 1, 1]
+
+
+def test_plans_of_celery_for_its_next_version_are_no_lines(written: io.StringIO) -> None:
+    """REL-2352: it tells them anew at each loss of Redis. Other warnings stay."""
+    lines = logging.getLogger("py.warnings")
+    for category, text in (
+        (CPendingDeprecationWarning, consumer.CANCEL_TASKS_BY_DEFAULT),
+        (UserWarning, "a disk is slow"),
+    ):
+        lines.warning("%s", warnings.formatwarning(text, category, "worker.py", 7))
+    text = written.getvalue()
+    assert "late acknowledgement" not in text
+    assert "a disk is slow" in text
 
 
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:
