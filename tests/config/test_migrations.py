@@ -256,7 +256,9 @@ def _sessions(state: str) -> list[int]:
     """Those that have the lock of migrations, or wait for it."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND {state}",
+            "SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+            " WHERE datname = current_database() AND locktype = 'advisory' AND objid = %s"
+            f" AND {state}",
             [migrate.LOCK],
         )
         return [pid for (pid,) in cursor.fetchall()]

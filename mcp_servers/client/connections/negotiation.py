@@ -31,9 +31,24 @@ async def negotiate(session: ClientSession, *, protocol: Protocol, probe_seconds
     if protocol is Protocol.LEGACY:
         await session.initialize()
     elif protocol is Protocol.MODERN:
-        await session.discover()
+        await _discover(session)
     else:
         await _find_out(session, min(PROBE_SECONDS, probe_seconds))
+
+
+async def _discover(session: ClientSession) -> None:
+    """Ask until there is an answer. The SDK waits ten seconds for one, and a program may take longer to start.
+
+    The time that a connection has to open ends it.
+    """
+    while True:
+        try:
+            await session.discover()
+        except mcp.MCPError as error:
+            if error.code != mcp_types.REQUEST_TIMEOUT:
+                raise
+        else:
+            return
 
 
 async def _find_out(session: ClientSession, seconds: float) -> None:

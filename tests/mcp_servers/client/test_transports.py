@@ -50,6 +50,15 @@ async def test_everything_works_over_each_transport(
     assert status.transport == transport
 
 
+async def test_a_program_may_take_longer_to_start_than_the_sdk_waits(
+    everywhere: Everywhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2391: it was said to answer, but not with MCP."""
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.05)
+    spec = everywhere.spec("stdio", protocol=Protocol.MODERN)
+    assert await text_of(send(spec, "echo", {"text": "warm"})) == "warm"
+
+
 @pytest.mark.parametrize("era", [Protocol.LEGACY, Protocol.MODERN])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_cancelled_call_is_told_to_the_server(
