@@ -5,7 +5,7 @@
  */
 
 /** What keys are called that write a letter, or a part of one. They go on: that somebody writes is news to the page. */
-const WRITING = new Set(["Process", "Unidentified", "Dead"]);
+const WRITING = /^(.|Process|Unidentified|Dead)$/u;
 
 /** Safari ends the writing before the key that ended it. Of that key only its old code says whose it was. */
 const TAKEN = 229;
@@ -13,8 +13,8 @@ const TAKEN = 229;
 addEventListener(
   "keydown",
   (event) => {
-    const isWriting = event.key.length === 1 || WRITING.has(event.key);
-    if ((event.isComposing || event.keyCode === TAKEN) && !isWriting) event.stopImmediatePropagation();
+    if ((event.isComposing || event.keyCode === TAKEN) && !WRITING.test(event.key))
+      event.stopImmediatePropagation();
   },
   { capture: true },
 );
