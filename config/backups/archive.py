@@ -96,8 +96,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A folder that goes with the block. Those that killed processes left, each with a whole database, go first."""
     for folder in {parent, settings.TRELLIS.data_dir}:
         for left in folder.glob(".*-????????"):
-            # Names that Python makes up have letters; eight digits are somebody's own date.
-            if left.name.startswith(SCRATCH) and not left.name[-8:].isdecimal():
+            if left.name.startswith(SCRATCH):
                 with suppress(OSError), _lock(left):
                     if _is_left_behind(left):
                         shutil.rmtree(left)
@@ -112,6 +111,8 @@ def _is_left_behind(folder: Path) -> bool:
     """Whether a backup or restore made it: it says so, or it is old and holds nothing but what those make."""
     if (folder / _MARKER).exists():
         return True
+    if folder.name[-8:].isdecimal():
+        return False  # names that Python makes up have letters; this may be somebody's own date
     is_old = folder.lstat().st_mtime < time.time() - _OLD_SECONDS
     return is_old and all(_MADE.fullmatch(inside.name) for inside in folder.iterdir())
 
