@@ -434,8 +434,9 @@ class ReportViewSet(WorkspaceViewSet):
             if value not in known
         }
         now = timezone.now()
-        known = {} if "range" in faults else {"range": chosen}
-        wanted = read_filter({"q": asked.get("q", ""), **known}, now=now)
+        # A wrong one is a fault already; the filter would tell of it again.
+        time = {} if "range" in faults else {"range": chosen}
+        wanted = read_filter({"q": asked.get("q", ""), **time}, now=now)
         errors = [*wanted.errors, *([_("A report has no order.")] if wanted.sort != "time" else [])]
         if errors:
             faults["q"] = errors

@@ -203,7 +203,7 @@ class OwnWorkspaceViewSet(WorkspaceViewSet):
     model = Membership
     serializer_class = OwnWorkspaceOutput
     orderings: ClassVar[Any] = ("name",)
-    lists_of_person = True
+    lists_of_person = True  # a page's cursor goes on in whatever workspace the person is by then
 
     def list(self, request: Request) -> Response:
         """Give one page, by name."""

@@ -198,7 +198,8 @@ def test_a_real_worker_notes_what_it_runs(monkeypatch: pytest.MonkeyPatch) -> No
         with start_worker(
             app, pool="solo", perform_ping_check=False, queues="noting", loglevel="ERROR"
         ) as worker:
-            assert worker.options["without_gossip"]
+            assert worker.options["without_gossip"]  # also for a queue that could not
+            assert not worker.consumer.gossip.enabled
             trim_idempotency_keys.apply_async(queue="noting")
             assert done.wait(60)
     finally:
