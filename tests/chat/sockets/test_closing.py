@@ -16,6 +16,7 @@ from django.conf import settings
 
 from chat.live.hub import hub
 from chat.sockets import send_queue
+from chat.sockets.following import Following
 from chat.sockets.rounds import RightsCheck, look
 from chat.sockets.send_queue import MOST_UNHEARD
 from chat.sockets.socket_access import SocketAccess
@@ -180,6 +181,18 @@ async def test_a_page_that_asks_and_does_not_read_has_one_snapshot_waiting(
         assert [event["ref"] for event in answers] == refs
         kinds = [event["type"] for event in answers]
         assert kinds == ["snapshot", "snapshot", *["current"] * 18]
+
+
+async def test_a_chat_that_is_closed_while_it_is_read_is_followed_no_more(chat: Chat) -> None:
+    """REL-2372: its snapshot came all the same, and counted it among those that are open."""
+    queue = send_queue.SendQueue()
+    following = Following(queue)
+    following.begin(chat.conversation.pk)
+    reading = asyncio.create_task(following.send_snapshot(chat.conversation))
+    await asyncio.sleep(0)  # it has begun
+    following.end(chat.conversation.pk)
+    await reading
+    assert (len(following), queue.take()) == (0, None)
 
 
 async def test_who_waits_for_a_snapshot_of_what_is_deleted_hears_that_it_is_gone(
