@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from audit.models import AuditEntry, OutsideWrite
-from audit.outside_writes import install, sweep
+from audit.outside_writes import install, sweep, triggers
 from audit.sealing.sealer import seal_pending
 from chat.models import ModelProvider
 from chat.services.buds import create_bud, update_bud
@@ -197,3 +197,13 @@ def test_what_can_not_be_entered_keeps_nothing_behind_it_waiting(quiet: Tenant) 
     assert OutsideWrite.objects.count() == 201
     assert sweep() == 0
     OutsideWrite.objects.all().delete()
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("schema", ["trellis", "Trellis", "my-schema"])
+def test_a_schema_may_have_any_name(db: None, schema: str) -> None:
+    """REL-2322: to look for the function there failed in one with capitals or signs in its name."""
+    with connection.cursor() as cursor:
+        cursor.execute(f'CREATE SCHEMA "{schema}"')
+        cursor.execute(f'SET LOCAL search_path TO "{schema}"')
+        triggers._install_function(cursor)
