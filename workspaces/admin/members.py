@@ -106,6 +106,8 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     @admin.display(description=_("Access"), ordering="suspended_at")
     def suspended(self, membership: Membership) -> Promise | str:
         """Only where it is not as usual."""
+        if not membership.user.is_active:
+            return _("account switched off")
         return _("suspended") if membership.suspended_at else ""
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
