@@ -76,7 +76,7 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     page_name = _("Members")
     deletion_note = _(
         "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. Their account and what they"
-        " made stay."
+        " made stay. Nobody can read their chats; Audit → Settings erases them."
     )
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
     list_filter = ["role", "is_auditor"]
