@@ -31,6 +31,7 @@ class ChatConfig(AppConfig):
         from chat import metrics, reporting
         from chat.engine.waking import run_with
         from chat.models import SharedProvider, SharedProviderList
+        from chat.services.left_chats import tell_left_chats
         from chat.services.membership_end import listen_to_leaving
         from chat.services.shared_providers import listen_to_new_workspaces
         from chat.services.withdrawn_tools import listen_to_servers
@@ -57,6 +58,7 @@ class ChatConfig(AppConfig):
         register_buds(_buds_of, _put_into_buds)
         register_listener(_tell_of_input)
         listen_to_leaving()
+        tell_left_chats()
         listen_to_new_workspaces()
         listen_to_servers()
         metrics.register()

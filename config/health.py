@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from uuid_utils.compat import uuid7
 
+from audit.proof.marks import states_other_key
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
 from workspaces import restore_detection
@@ -126,6 +127,7 @@ _ADVICE: Final = {
     "data_folder": "Nothing can be written to the data folder. Look whether its disk is full.",
     "cache": "The cache (Redis) does not answer.",
     "layer": "Nudges between processes (Redis) do not work.",
+    "log_key": "TRELLIS_AUDIT_KEY of this process is not the audit log's. Put that one back, and restart.",
     "log_signing": "A signing key of the audit log is missing.",
 }
 _outages: Final = {
@@ -148,6 +150,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     if has_database:
         results["row_security"] = _run("row_security", policies_fit.check)
         results["database_writes"] = _run("database_writes", database_writes.check)
+        # What it writes into the log would look altered for good, so others serve until its key is right.
+        results["log_key"] = _run("log_key", _check_log_key)
     results["data_folder"] = _run("data_folder", data_folder_writes.check)
     if is_shutting_down():
         results["process"] = "stopping"
@@ -190,6 +194,11 @@ def _check_database() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise DatabaseError("migrations are missing")
+
+
+def _check_log_key() -> None:
+    if states_other_key():
+        raise RuntimeError("TRELLIS_AUDIT_KEY is another one")
 
 
 def _check_log_signing() -> None:

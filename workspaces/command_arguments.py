@@ -19,10 +19,12 @@ def add_who(parser: CommandParser) -> None:
 
 
 def find_workspace(slug: str) -> Workspace:
-    """Give an active workspace; a wrong name ends the command."""
-    workspace = Workspace.objects.filter(slug=slug, is_active=True).first()
+    """Give an open workspace; a wrong name, or that of a suspended one, ends the command."""
+    workspace = Workspace.objects.filter(slug=slug).first()
     if workspace is None:
         bad_arguments(f"There is no workspace “{slug}”.")
+    if not workspace.is_active:
+        bad_arguments(f"The workspace “{slug}” is suspended. Open it again first.")
     return workspace
 
 

@@ -128,6 +128,16 @@ def stated_key_check(checkpoint: AuditCheckpoint) -> str | None:
     return stated if isinstance(stated, str) else None
 
 
+def states_other_key() -> bool:
+    """Whether the newest checkpoint says that the log's TRELLIS_AUDIT_KEY is another than that of this process.
+
+    Its signature is not looked at: a process with a wrong key may not know the key that signed.
+    """
+    newest = _newest()
+    stated = stated_key_check(newest) if newest is not None else None
+    return stated is not None and stated != key_check()
+
+
 def key_check_to_state() -> str | None:
     """What the next checkpoint says of the log's TRELLIS_AUDIT_KEY; None: nothing.
 

@@ -2,10 +2,12 @@
 
 from audit.retention.erasing import (
     Erasure,
+    LeftBehind,
     continue_erasures,
     erase_bodies,
     erase_rest,
     person_of,
+    register_left_behind,
 )
 from audit.retention.holds import active_hold, place_hold, release_hold
 from audit.retention.policies import PolicyChange, change_policy, policy_row
@@ -13,6 +15,7 @@ from audit.retention.removing import RemovalCounts, apply_retention, what_would_
 
 __all__ = [
     "Erasure",
+    "LeftBehind",
     "PolicyChange",
     "RemovalCounts",
     "active_hold",
@@ -24,6 +27,7 @@ __all__ = [
     "person_of",
     "place_hold",
     "policy_row",
+    "register_left_behind",
     "release_hold",
     "what_would_go",
 ]

@@ -148,6 +148,9 @@ class LegalHoldViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 class ErasureInput(serializers.Serializer[Any]):
     email = serializers.EmailField(max_length=254, help_text="A member's, or a former member's.")
     reason = serializers.CharField(max_length=500, help_text="Auditors read it.")
+    with_chats = serializers.BooleanField(
+        default=False, help_text="True: also chats, files and drafts of somebody who has left."
+    )
 
 
 class ErasureOutput(serializers.Serializer[Any]):
@@ -155,10 +158,11 @@ class ErasureOutput(serializers.Serializer[Any]):
 
     erased = serializers.IntegerField()
     is_done = serializers.BooleanField()
+    chats = serializers.IntegerField(help_text="Chats that are erased within the hour.")
 
 
 class ErasureViewSet(WorkspaceViewSet):
-    """Erases what a person's calls sent and got. The entries stay."""
+    """Erases what a person's calls sent and got, and chats of somebody who has left. The entries stay."""
 
     model = LegalHold  # type: ignore[assignment]  # no rows are shown
     scopes = Scopes(read="workspace:write", write="workspace:write")
@@ -178,6 +182,7 @@ class ErasureViewSet(WorkspaceViewSet):
             workspace_id=self.workspace.pk,
             person_id=person_id,
             reason=values["reason"],
+            with_chats=values["with_chats"],
             actor=self.actor,
         )
         return Response(ErasureOutput(asdict(done)).data)

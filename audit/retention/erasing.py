@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.jobs.sweeping import sweep
 from workspaces.models import User
+from workspaces.people.memberships import is_member
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -44,20 +46,47 @@ class Erasure:
 
     erased: int
     is_done: bool
+    chats: int = 0
+    """Those of somebody who has left that are erased in the background."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftBehind:
+    """How to find and erase what people keep in a workspace after they have left it. Its app says so, see below."""
+
+    has_any: Callable[[UUID, UUID], bool]
+    """Of a workspace and a person."""
+    erase: Callable[[UUID, UUID], int]
+    """In a transaction: give up what is theirs, so that it is erased soon. Gives the number of chats."""
+
+
+_left_behind: list[LeftBehind] = []
+
+
+def register_left_behind(found: LeftBehind) -> None:
+    """Have this erased too, where an owner wants that of somebody who has left. Called once at start."""
+    _left_behind.append(found)
 
 
 def erase_bodies(
-    *, workspace_id: UUID, person_id: UUID, reason: str, actor: Actor, seconds: float = 15.0
+    *,
+    workspace_id: UUID,
+    person_id: UUID,
+    reason: str,
+    actor: Actor,
+    with_chats: bool = False,
+    seconds: float = 15.0,
 ) -> Erasure:
     """Erase the arguments and results of everything that a person had done here.
 
     Args:
         reason: for those who read the log later, such as the request's number.
+        with_chats: also what they keep here, such as chats and drafts, once they have left.
         seconds: after which `is_done` is False; the rest is continue_erasures()'s.
 
     Raises:
         PermissionDenied: the actor may not change the workspace's settings.
-        InvalidInput: no reason is given.
+        InvalidInput: no reason is given, or chats are meant of somebody who can still enter.
         Conflict: a legal hold stands, or what is removed cannot be signed for.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_id)
@@ -72,30 +101,55 @@ def erase_bodies(
     with transaction.atomic():
         lock_removal(workspace_id)
         _refuse_under_hold(workspace_id)
+        chats = _erase_left_behind(workspace_id, person_id) if with_chats else 0
         record(
             EntryDraft(
                 action=Action.BODY_ERASED,
                 actor=actor,
                 workspace_id=workspace_id,
-                details={"person": str(person_id), "reason": reason.strip()[:500]},
+                details={
+                    "person": str(person_id),
+                    "reason": reason.strip()[:500],
+                    **({"chats": chats} if with_chats else {}),
+                },
             )
         )
         # With the entry: what is on record is done, whatever becomes of this process.
         PendingErasure.objects.for_workspace(workspace_id).update_or_create(
             workspace_id=workspace_id, person_id=person_id, defaults={"asked_at": database_now()}
         )
-    return erase_rest(workspace_id=workspace_id, person_id=person_id, seconds=seconds)
+    done = erase_rest(workspace_id=workspace_id, person_id=person_id, seconds=seconds)
+    return replace(done, chats=chats)
+
+
+def _erase_left_behind(workspace_id: UUID, person_id: UUID) -> int:
+    """In a transaction. Whoever can enter has their chats themselves.
+
+    Raises:
+        InvalidInput: the person can.
+    """
+    owns_platform = User.objects.filter(pk=person_id, is_superuser=True).exists()
+    if owns_platform or is_member(workspace_id, person_id):
+        message = _(
+            "They can still enter this workspace, and delete their chats themselves. Remove them first."
+        )
+        raise InvalidInput(fields={"with_chats": [message]})
+    return sum(one.erase(workspace_id, person_id) for one in _left_behind)
 
 
 def person_of(workspace_id: UUID, email: str) -> UUID:
-    """The person of that address, member or former member, if the log of this workspace knows one.
+    """The person of that address, member or former member, of whom this workspace keeps something.
 
     Raises:
-        InvalidInput: it does not.
+        InvalidInput: there is none.
     """
     entries = AuditEntry.objects.for_workspace(workspace_id)
     user = User.objects.filter(email__iexact=email).only("pk").first()
-    if user is not None and entries.filter(actor_id=user.pk).exists():
+    if user is not None and (
+        entries.filter(actor_id=user.pk).exists()
+        # Retention may have removed all that they did.
+        or any(one.has_any(workspace_id, user.pk) for one in _left_behind)
+    ):
         return user.pk
     former = entries.filter(actor_label__iexact=email, actor_id__isnull=False).first()
     if former is None or former.actor_id is None:

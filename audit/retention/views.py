@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from audit import retention
@@ -111,6 +112,7 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 workspace_id=workspace.pk,
                 person_id=person_id,
                 reason=form.cleaned_data["reason"],
+                with_chats=form.cleaned_data["with_chats"],
                 actor=request.actor,
             )
         except InvalidInput as error:
@@ -126,8 +128,21 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 )
             )
             messages.success(request, text % {"count": whole(done.erased)})
+            if form.cleaned_data["with_chats"]:
+                messages.success(request, _chats_in_words(done.chats))
             return redirect("audit:settings", workspace_slug)
     return _page(request, erasure_form=form)
+
+
+def _chats_in_words(count: int) -> str:
+    if not count:
+        return _("There are no chats of theirs.")
+    text = ngettext(
+        "%(count)s chat is erased within the hour.",
+        "%(count)s chats are erased within the hour.",
+        count,
+    )
+    return text % {"count": whole(count)}
 
 
 def _put_faults(form: Form, error: InvalidInput) -> None:

@@ -17,6 +17,7 @@ from audit import outside_writes, spool, trigger_check, unsealed_writes
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
+from audit.proof import marks
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.checkpoints import due_in, make_checkpoint, was_unsigned_since
 from audit.sealing.checkpoints import is_due as checkpoint_is_due
@@ -91,6 +92,7 @@ class SealingThread(threading.Thread):
             try:
                 close_old_connections()
                 if not has_begun:
+                    look_at_key()
                     note_process(Action.LOG_STARTED)
                     look_at_triggers()
                     has_begun = True
@@ -227,6 +229,12 @@ def _note_unsigned(key_id: str) -> None:
                 details={"missing_key": key_id, "newest_checkpoint": newest.number},
             )
         )
+
+
+def look_at_key() -> None:
+    """Say at the start if this process writes what no other one takes for the log's."""
+    if marks.states_other_key():
+        logger.critical("audit_key_is_another", extra={"advice": marks.PUT_BACK})
 
 
 def look_at_triggers() -> None:

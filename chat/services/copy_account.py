@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from chat.importing.trellis_zip import FORMAT, MANIFEST
-from chat.models import Bud, DataCopy, Draft, Folder, Pin, ReminderChoice, SharedChat
+from chat.models import Bud, DataCopy, Draft, Folder, Pin, ReminderChoice, SharedChat, Turn
 from chat.services.bud_yaml import write_bud
 from chat.services.copy_archive import ArchivePart
 from chat.services.permissions import given_permissions, permissions_of
@@ -72,11 +72,11 @@ def _readme(part: ArchivePart, copy: DataCopy) -> str:
         ),
         files,
         _(
-            "`account` is in the first part: your folders, drafts, pins and settings, buds that are yours, chats that you share, tools that you always allow, accounts that you connected, and MCP clients that you signed in with."
+            "`account` is in the first part: your folders, drafts, pins and settings, ratings that you gave, buds that are yours, chats that you share, tools that you always allow, accounts that you connected, and MCP clients that you signed in with."
         ),
         f"## {_('What is not in it')}",
         _(
-            "- Passwords, keys and links to shared chats. What looks like a secret in a text is masked.\n- Chats and files that you have deleted.\n- What belongs to others: their buds, chats and files. What you copied from a chat that someone shared is yours."
+            "- Passwords, keys and links to shared chats. What looks like a secret in a text is masked.\n- Chats and files that you have deleted.\n- What belongs to others: their buds, chats and files. What you copied from a chat that someone shared is yours.\n- What you read in Trellis: your entries in the audit log under “My activity”, what your questions used under “Usage”, your sessions and your API tokens in your settings. Entries stay in the log for as long as the workspace keeps it, also after you leave."
         ),
         f"## {_('Bring it back')}",
         _(
@@ -122,6 +122,7 @@ def _settings(copy: DataCopy) -> Iterator[tuple[str, Any]]:
     )
     yield "pins", list(_pins(copy))
     yield "reminders", [_reminder(one) for one in _own(ReminderChoice, copy)]
+    yield "ratings", list(_ratings(copy))
     yield "shared-chats", [_share(one) for one in _shares(copy)]
     yield "tool-permissions", list(_permissions(copy))
     yield "connections", list(_connections(copy))
@@ -158,6 +159,21 @@ def _reminder(one: ReminderChoice) -> dict[str, Any]:
         "quiet_to": str(one.quiet_to) if one.quiet_to else None,
         "time_zone": one.time_zone,
     }
+
+
+def _ratings(copy: DataCopy) -> Iterator[dict[str, Any]]:
+    """What the person thought of answers, in their words."""
+    rows = Turn.objects.for_workspace(copy.workspace_id).filter(
+        conversation__owner=copy.owner, conversation__deleted_at=None
+    )
+    for one in rows.exclude(rating="").order_by("pk")[:_MOST]:
+        yield {
+            "chat": str(one.conversation_id),
+            "question": str(one.user_message_id),
+            "rating": one.rating,
+            "reason": one.rating_reason or None,
+            "given_at": moment(one.rated_at),
+        }
 
 
 def _shares(copy: DataCopy) -> Any:

@@ -76,7 +76,7 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     page_name = _("Members")
     deletion_note = _(
         "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. Their account and what they"
-        " made stay."
+        " made stay. Nobody can read their chats; Audit → Settings erases them."
     )
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
     list_filter = ["role", "is_auditor"]
@@ -106,6 +106,8 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
     @admin.display(description=_("Access"), ordering="suspended_at")
     def suspended(self, membership: Membership) -> Promise | str:
         """Only where it is not as usual."""
+        if not membership.user.is_active:
+            return _("account switched off")
         return _("suspended") if membership.suspended_at else ""
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:

@@ -33,11 +33,15 @@ class MemberOutput(serializers.ModelSerializer[Membership]):
     user = serializers.UUIDField(source="user_id")
     email = serializers.EmailField(source="user.email")
     name = serializers.CharField(source="user.display_name")
+    is_account_active = serializers.BooleanField(
+        source="user.is_active",
+        help_text="False: the platform's owner has switched the account off.",
+    )
 
     class Meta:
         model = Membership
         fields = (
-            *("id", "user", "email", "name", "role", "is_auditor"),
+            *("id", "user", "email", "name", "is_account_active", "role", "is_auditor"),
             *("suspended_at", "suspension_reason", "created_at"),
         )
         read_only_fields = fields

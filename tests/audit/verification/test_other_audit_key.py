@@ -9,13 +9,14 @@ from unittest.mock import patch
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.test import override_settings
+from django.test import Client, override_settings
 from pydantic import SecretStr
 
 from audit.actions import Action
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.proof import marks
-from audit.sealing import sealer
+from audit.sealing import sealer, sealing_thread
+from audit.sealing.checkpoints import make_checkpoint
 from audit.services import EntryDraft, record
 from config.doctor import DoctorFinding, FindingState, examine_part
 from config.management.commands.up import Command
@@ -58,6 +59,29 @@ def test_another_key_is_told(tenant: Tenant) -> None:
             Command(stdout=io.StringIO(), stderr=errors)._prepare("127.0.0.1", has_demo=False)
         assert f"Warning: {marks.OTHER_KEY}." in errors.getvalue()
     assert looked().state is FindingState.OK
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+def test_a_process_with_another_key_is_not_ready(
+    tenant: Tenant, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-2405: what it writes would look altered for good. Others serve, and its own log says why."""
+
+    def looked_at() -> tuple[int, str]:
+        answer = client.get("/readyz")
+        sealing_thread.look_at_key()
+        return answer.status_code, answer.json()["checks"]["log_key"]
+
+    write(tenant, 3)
+    assert looked_at() == (200, "ok")  # no checkpoint states a key yet
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    assert looked_at() == (200, "ok")
+    assert "audit_key_is_another" not in caplog.text
+    with other_key():
+        assert looked_at() == (503, "failed")
+        assert "audit_key_is_another" in caplog.text
+    assert looked_at() == (200, "ok")
 
 
 def test_entries_under_both_keys_are_told_under_either(tenant: Tenant) -> None:

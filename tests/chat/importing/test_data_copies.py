@@ -30,6 +30,7 @@ from chat.models import (
     Folder,
     Message,
     Pin,
+    Turn,
 )
 from chat.services import copy_chats, copy_making
 from chat.services.copy_making import make_due
@@ -138,7 +139,7 @@ def test_a_copy_comes_back_elsewhere_as_it_was(acme: Tenant, beech: Tenant) -> N
 
 
 def test_a_copy_holds_what_is_the_persons_and_nothing_of_others(acme: Tenant) -> None:
-    """REL-1070, SEC-510: all branches as JSON, the shown path as Markdown, settings, own buds; nothing deleted."""
+    """REL-1070, REL-2404, SEC-510: all branches as JSON, the shown path as Markdown, settings, own buds and ratings."""
     chat = a_chat(acme)
     a_chat(acme, "Deleted", deleted_at=timezone.now())
     a_chat(acme, "For now", is_temporary=True)
@@ -158,6 +159,18 @@ def test_a_copy_holds_what_is_the_persons_and_nothing_of_others(acme: Tenant) ->
     Pin.objects.create(workspace=acme.workspace, owner=acme.member, bud=bud_of(acme))
     acme.member.shortcuts = {"is_on": False}
     acme.member.save()
+    for one, reason in ((chat, "Too early"), (others, "Words of the admin")):
+        Turn.objects.create(
+            workspace=acme.workspace,
+            conversation=one,
+            user_message=Message.objects.for_workspace(acme.workspace).filter(conversation=one)[0],
+            asked_by=one.owner,
+            source="web",
+            status="completed",
+            rating="bad",
+            rating_reason=reason,
+            rated_at=timezone.now(),
+        )
     files = opened(make(acme))
     text = b"\n".join(files.values()).decode()
     titles = {one["title"] for one in chats_in(files)}
@@ -173,7 +186,10 @@ def test_a_copy_holds_what_is_the_persons_and_nothing_of_others(acme: Tenant) ->
     assert json.loads(files["account/drafts.json"])[0]["text"] == "An unsent draft"
     assert json.loads(files["account/pins.json"]) == [{"bud": "Bud", "model": None}]
     assert json.loads(files["account/profile.json"])["shortcuts"] == {"is_on": False}
-    assert "Your data from" in files["README.md"].decode()
+    assert [one["reason"] for one in json.loads(files["account/ratings.json"])] == ["Too early"]
+    readme = files["README.md"].decode()
+    assert "Your data from" in readme
+    assert "My activity" in readme
     for foreign in ("Hidden words", "Words of the admin", "Of the admin", acme.admin.email):
         assert foreign not in text
 

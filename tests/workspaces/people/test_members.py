@@ -15,7 +15,7 @@ from audit.models import Notice
 from chat.models import Bud
 from tests.chat.services.buds import many_buds
 from tests.factories import Tenant, TwoTenants
-from workspaces.models import Membership
+from workspaces.models import Membership, User
 from workspaces.people import services
 from workspaces.people.access import AccessItem
 
@@ -266,6 +266,24 @@ def test_members_do_not_manage_members(tenant: Tenant, who: str) -> None:
     assert call(client, tenant, "GET", "").status_code == 403
     path = f"{of(tenant, 'owner').pk}/suspend/"
     assert call(client, tenant, "POST", path, {}).status_code == 403
+
+
+def test_an_account_that_is_switched_off_shows_among_the_members(tenant: Tenant) -> None:
+    """REL-2402: on the pages, in the admin and over REST. Nothing of the workspace says it otherwise."""
+    User.objects.filter(pk=tenant.member.pk).update(is_active=False)
+    client = tenant.client("owner")
+    mark = "account switched off"
+    paths = (
+        f"/w/{tenant.workspace.slug}/people/",
+        page(tenant, "member"),
+        "/admin/workspaces/membership/",
+    )
+    for path in paths:
+        assert client.get(path).content.decode().count(mark) == 1, path
+    assert mark not in client.get(page(tenant, "auditor")).content.decode()
+    listed = call(client, tenant, "GET", "").json()["results"]
+    off = [one["email"] for one in listed if not one["is_account_active"]]
+    assert off == [tenant.member.email]
 
 
 def test_programs_manage_members(two_workspaces: TwoTenants) -> None:

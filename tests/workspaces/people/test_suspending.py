@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -128,7 +129,7 @@ def said_by(page: Any) -> str:
 def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
     two_workspaces: TwoTenants,
 ) -> None:
-    """SEC-752: on pages and over REST, with whom to ask; strangers find nothing, as where there is no workspace."""
+    """SEC-752, REL-2403: on pages and over REST, with whom to ask, and in the terminal. Strangers find nothing."""
     tenant, other = two_workspaces.a, two_workspaces.b
     workspace, slug = tenant.workspace, tenant.workspace.slug
     token = {"Authorization": f"Bearer {token_of(tenant, 'member')}"}
@@ -153,6 +154,8 @@ def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
     page = stranger.get(f"/w/{slug}/")
     assert (page.status_code, said_by(page)) == (404, said_by(missing))
     assert stranger.get("/api/buds/", headers={"X-Workspace": slug}).status_code == 404
+    with pytest.raises(CommandError, match=r"is suspended\. Open it again"):
+        call_command("export_workspace", "--workspace", slug)
     anonymous = Client().get(f"/w/{slug}/")
     assert "suspended" not in anonymous.content.decode()
     workspace.is_active = True

@@ -1,0 +1,77 @@
+"""What somebody who has left keeps in a workspace is erased when an owner wants that, and not before."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.models import AuditEntry
+from chat.models import Conversation, Draft, Folder
+from chat.services.conversation_sweeps import erase_deleted
+from tests.audit.retention.asking import ask
+from tests.chat.services.test_deleted_conversations import a_chat
+from tests.factories import MembershipFactory, Tenant, TwoTenants
+from workspaces.database import database_now
+from workspaces.models import Membership
+from workspaces.people.services import remove_member
+
+pytestmark = pytest.mark.django_db
+WANTED = {"reason": "Request 12", "with_chats": True}
+
+
+def leave(tenant: Tenant) -> None:
+    membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)
+    remove_member(membership=membership, actor=tenant.actor("owner"))
+
+
+def test_chats_of_somebody_who_has_left_are_erased_on_request(two_workspaces: TwoTenants) -> None:
+    """REL-2401: chats, drafts and folders go by the next sweep; those in another workspace and of others stay."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    MembershipFactory.create(workspace=other.workspace, user=tenant.member)
+    a_chat(tenant), a_chat(tenant)
+    theirs = {"workspace": tenant.workspace, "owner": tenant.member}
+    Folder.objects.create(name="Garden", **theirs)
+    Draft.objects.create(text="half a thought", written_at=database_now(), **theirs)
+    stays = a_chat(other)
+    Conversation.objects.for_workspace(other.workspace).update(owner=tenant.member)
+    wanted = {**WANTED, "email": tenant.member.email}
+
+    still_in = ask(tenant, "post", "audit-erasures/", wanted)
+    assert still_in.status_code == 422
+    assert still_in.json()["errors"][0]["attr"] == "with_chats"
+    leave(tenant)
+    done = ask(tenant, "post", "audit-erasures/", wanted)
+    assert done.json()["chats"] == 2, done.content
+    assert erase_deleted() == 2
+    for kind in (Conversation, Folder, Draft):
+        assert not kind.objects.for_workspace(tenant.workspace).exists()
+    assert Conversation.objects.for_workspace(other.workspace).get() == stays
+    entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="body.erased")
+    assert entry.details["chats"] == 2
+
+
+def test_chats_stay_where_nobody_asked_for_their_erasure(two_workspaces: TwoTenants) -> None:
+    """SEC-981: not with the log's contents alone, not of the platform's owner, not by another workspace's owner."""
+    tenant, other = two_workspaces.a, two_workspaces.b
+    kept = a_chat(tenant)
+    leave(tenant)
+    wanted = {**WANTED, "email": tenant.member.email}
+    assert ask(other, "post", "audit-erasures/", wanted).json()["errors"][0]["attr"] == "email"
+    assert ask(tenant, "post", "audit-erasures/", wanted, role="admin").status_code == 403
+    without = ask(tenant, "post", "audit-erasures/", {**wanted, "with_chats": False})
+    assert without.json()["chats"] == 0
+    tenant.member.is_superuser = True
+    tenant.member.save()
+    assert ask(tenant, "post", "audit-erasures/", wanted).status_code == 422
+    assert erase_deleted() == 0
+    assert Conversation.objects.for_workspace(tenant.workspace).get() == kept
+
+
+def test_the_page_says_how_many_chats_go(tenant: Tenant) -> None:
+    """REL-2401: and what of a person stays in the log; it is asked for by a tick."""
+    a_chat(tenant)
+    leave(tenant)
+    client, url = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/settings/"
+    assert "under which name or address" in client.get(url).content.decode()
+    wanted = {"email": tenant.member.email, "reason": "Request 12", "with_chats": "on"}
+    answer = client.post(f"{url}erase/", wanted, follow=True).content.decode()
+    assert "1 chat is erased within the hour." in answer
