@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_UNREAD: Final = 64
 """Messages of a socket that may wait for the application. No page sends so many at once."""
-_FRAMES_PER_SECOND: Final = 400.0
-_MOST_FRAMES: Final = 2000.0
+FRAMES_PER_SECOND: Final = 400.0
+MOST_FRAMES: Final = 2000.0
 """Of a socket, at once. A page sends one for a message, and proxies may break a long message into many."""
 _PONG_SECONDS: Final = 1.0
 _DROPPED_SECONDS: Final = 5.0
@@ -248,8 +248,8 @@ def limit_sockets_of_daphne() -> None:
 
     def begin_some(self: Any) -> None:
         now = time.monotonic()
-        refill = (now - getattr(self, "_begun_at", now)) * _FRAMES_PER_SECOND
-        left = min(_MOST_FRAMES, getattr(self, "_frames_left", _MOST_FRAMES) + refill)
+        refill = (now - getattr(self, "_begun_at", now)) * FRAMES_PER_SECOND
+        left = min(MOST_FRAMES, getattr(self, "_frames_left", MOST_FRAMES) + refill)
         self._begun_at, self._frames_left = now, left - 1
         if left < 1:
             self._fail_connection(1008, "too many frames")
