@@ -26,6 +26,7 @@ __all__ = [
     "EVERY_WORKSPACE",
     "MASK",
     "WorkspaceId",
+    "cut_known",
     "is_secret_key",
     "redact",
     "redact_event",
@@ -59,6 +60,8 @@ _LINK = re.compile(
 )
 """Of a path: what lets somebody in, and what is before it."""
 
+_LONGEST_SECRET: Final = 16 * 1024
+"""Of those that may stand across the end of a text that is cut: no token is longer."""
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 """What hides nothing under whatever name."""
 
@@ -87,6 +90,14 @@ def redact_known(value: Any, *, workspace_id: WorkspaceId) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [redact_known(item, workspace_id=workspace_id) for item in value]
     return value
+
+
+def cut_known(text: str, most: int, *, workspace_id: WorkspaceId) -> str:
+    """The beginning of a text without the secrets that this process has revealed.
+
+    They are masked first: half of one would not be known.
+    """
+    return mask_known(text[: most + _LONGEST_SECRET], workspace_id=workspace_id)[:most]
 
 
 def _redact_text(text: str, workspace_id: WorkspaceId) -> tuple[str, str]:

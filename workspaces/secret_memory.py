@@ -6,17 +6,19 @@ What one workspace declares a secret masks nothing of another one, and pushes no
 from __future__ import annotations
 
 import base64
+import html
+import json
 import re
 import threading
 import weakref
 from array import array
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Final, TypeAlias
-from urllib.parse import quote, unquote, unquote_plus, urlsplit
+from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 from uuid import UUID
 
 MASK: Final = "••••••"
@@ -27,7 +29,7 @@ EVERY_WORKSPACE: Final = "*"
 """For what the platform's operator alone reads: logs and exported spans, which mix workspaces."""
 
 SHORTEST_SECRET: Final = 6
-_SHORTEST_IN_URL: Final = 8
+_SHORTEST_PART: Final = 8
 _SHORTEST_WITHOUT_NAME: Final = 16
 _SHORTEST_WITHIN: Final = 10
 """A shorter piece of base64 may be there by chance."""
@@ -73,6 +75,12 @@ _SECRET_PARAMETERS: Final = frozenset(
 )
 """In a URL, besides the names that mark a secret everywhere."""
 _PLAIN: Final = re.compile(r"(?:[^\W\d_]+|\d{1,8})(?:[ ._/:;,=+-]+(?:[^\W\d_]+|\d{1,8}))*")
+_SCHEMED: Final = re.compile(r"[A-Za-z-]{2,20} +([^\s,]+)")
+"""A header's value: a scheme, and what proves who asks. Source: RFC 9110, section 11.4."""
+_KEPT_IN_URLS: Final = ("", "/", "!'()*", ";,/?:@&=+$!*'()#")
+"""By libraries: all is escaped, all but slashes, and as JavaScript does in a part of an address and in a whole one."""
+_PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
+_MARKUP: Final = re.compile(r"[<>&]")
 _LONGEST_WORD: Final = 20
 _LONGEST_KEPT_NAME: Final = 40
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -124,7 +132,7 @@ def secrets_in_url(url: str) -> list[str]:
         elif not equals and len(name) >= _SHORTEST_WITHOUT_NAME:
             found.append(name)
     forms = dict.fromkeys(form for one in found for form in (one, unquote_plus(one)))
-    return [form for form in forms if len(form) >= _SHORTEST_IN_URL and not is_plain(form)]
+    return [form for form in forms if len(form) >= _SHORTEST_PART and not is_plain(form)]
 
 
 def without_secrets(url: str) -> str:
@@ -136,7 +144,7 @@ def without_secrets(url: str) -> str:
 
 def secrets_in_parameter(name: str, value: str) -> list[str]:
     """The value of a parameter that is named as a secret, if it is none of the words that any text may hold."""
-    is_secret = is_secret_key(name) and len(value) >= _SHORTEST_IN_URL and not is_plain(value)
+    is_secret = is_secret_key(name) and len(value) >= _SHORTEST_PART and not is_plain(value)
     return [value] if is_secret else []
 
 
@@ -406,20 +414,78 @@ def _take_one(counter: Counter[str], one: str) -> None:
 
 
 def _codings(plain: str) -> tuple[str, ...]:
-    """The secret in every coding it may appear in."""
-    raw = plain.encode()
-    forms = {
-        plain,
-        quote(plain, safe=""),
-        quote(plain),
-        raw.hex(),
-        raw.hex().upper(),
-        base64.b64encode(raw).decode().rstrip("="),
-        base64.urlsafe_b64encode(raw).decode().rstrip("="),
-        plain.replace("\\", "\\\\").replace('"', '\\"'),
-        *_within_base64(raw),
-    }
+    """The secret, and what of it opens something alone, in every coding they may appear in."""
+    forms = set[str]()
+    for secret in (plain, *_parts_of(plain)):
+        raw = secret.encode()
+        forms |= {
+            secret,
+            raw.hex(),
+            raw.hex().upper(),
+            base64.b64encode(raw).decode().rstrip("="),
+            base64.urlsafe_b64encode(raw).decode().rstrip("="),
+            *_within_base64(raw),
+            *_within_urls(secret),
+            *_within_json(secret),
+            *_within_pages(secret),
+        }
     return tuple(form for form in forms if len(form) >= SHORTEST_SECRET)
+
+
+def _parts_of(plain: str) -> list[str]:
+    """What follows the scheme of a header, the password in an address, and such values within JSON."""
+    found = secrets_in_url(plain) if "://" in plain else []
+    if schemed := _SCHEMED.fullmatch(plain):
+        found += (schemed[1], *_password_of(schemed[1]))
+    if plain.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            found += _secrets_in_json("", json.loads(plain))
+    return [part for part in found if len(part) >= _SHORTEST_PART and not is_plain(part)]
+
+
+def _password_of(credentials: str) -> list[str]:
+    """The password that stands in a header after "Basic". Source: RFC 7617, section 2."""
+    try:
+        pair = base64.b64decode(credentials, validate=True).decode()
+    except ValueError:
+        return []
+    return [pair, pair.partition(":")[2]] if ":" in pair else []
+
+
+def _secrets_in_json(name: str, value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [one for key, item in value.items() for one in _secrets_in_json(key, item)]
+    if isinstance(value, list):
+        return [one for item in value for one in _secrets_in_json(name, item)]
+    if isinstance(value, str):
+        return [*([value] if is_secret_key(name) else []), *_parts_of(value)]
+    return []
+
+
+def _within_urls(plain: str) -> set[str]:
+    """As libraries write it in forms and addresses: with other characters kept, and digits of either case."""
+    coded = {quote_plus(plain), *(quote(plain, safe=kept) for kept in _KEPT_IN_URLS)}
+    return coded | {_PERCENT.sub(lambda found: found[0].lower(), form) for form in coded}
+
+
+def _within_json(plain: str) -> set[str]:
+    """As Python and JavaScript write it; PHP escapes slashes as well, Go what pages read as markup."""
+    written = {json.dumps(plain, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+    return {
+        *written,
+        *(form.replace("/", "\\/") for form in written),
+        *(_MARKUP.sub(lambda found: f"\\u{ord(found[0]):04x}", form) for form in written),
+    }
+
+
+def _within_pages(plain: str) -> set[str]:
+    """As it stands in HTML, where libraries write quotes in many ways."""
+    escaped = html.escape(plain, quote=False)
+    return {
+        escaped.replace('"', double).replace("'", single)
+        for double in ('"', "&quot;", "&#34;")
+        for single in ("'", "&#x27;", "&#39;", "&#039;")
+    }
 
 
 def _within_base64(raw: bytes) -> set[str]:

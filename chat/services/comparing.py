@@ -67,12 +67,15 @@ def choose_answer(*, turn: Turn, actor: Actor) -> Turn:
     Choosing the same one again changes nothing.
 
     Raises:
-        Conflict: its model has not answered yet, or these answers do not stand side by side any more.
+        Conflict: it never stood beside another, its model has not answered yet, or these answers do not stand side by
+            side any more.
     """
     require(actor, Permission.USE_CHAT, workspace_id=turn.workspace_id)
     require_own(turn, actor)
     with changing(turn.conversation_id, turn.workspace_id) as changes:
         turn = Turn.objects.for_workspace(turn.workspace_id).fetch(turn.pk)
+        if turn.comparison is None:
+            raise Conflict(_("This answer stands alone, so there is nothing to choose."))
         last = find_last_answer(turn.workspace_id, turn.pk)
         if last is None:
             raise Conflict(
@@ -80,7 +83,7 @@ def choose_answer(*, turn: Turn, actor: Actor) -> Turn:
             )
         conversation = changes.conversation
         leaf_id = newest_leaf(turn.workspace_id, last.pk)
-        if turn.comparison is None or conversation.comparison != turn.comparison:
+        if conversation.comparison != turn.comparison:
             if conversation.leaf_id == leaf_id:
                 return turn
             raise Conflict(

@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 _MOST_UNREAD: Final = 64
 """Messages of a socket that may wait for the application. No page sends so many at once."""
+FRAMES_PER_SECOND: Final = 400.0
+MOST_FRAMES: Final = 2000.0
+"""Of a socket, at once. A page sends one for a message, and proxies may break a long message into many."""
 _PONG_SECONDS: Final = 1.0
 _DROPPED_SECONDS: Final = 5.0
 _DROPPED_BYTES: Final = 256 * 1024 * 1024
@@ -232,14 +235,25 @@ def let_daphne_say_why() -> None:
 def limit_sockets_of_daphne() -> None:
     """Keep no more of what a socket sends than a page would send.
 
-    Daphne's queues have no end. Its library answers every ping, whether the other side reads the answers or not. And it
-    takes the limit of what comes in for one of what goes out. A chat with long messages is a larger frame.
+    Daphne's queues have no end. Its library takes empty pieces of a message for ever, and answers every ping, whether
+    the other side reads the answers or not. And it takes the limit of what comes in for one of what goes out. A chat
+    with long messages is a larger frame.
     """
     protocol: Any = sys.modules.get("daphne.ws_protocol")
     if protocol is None:
         return
     socket = protocol.WebSocketProtocol
-    take, answer, send = socket.onMessage, socket.onPing, socket.sendMessage
+    begin, take = socket.onFrameBegin, socket.onMessage
+    answer, send = socket.onPing, socket.sendMessage
+
+    def begin_some(self: Any) -> None:
+        now = time.monotonic()
+        refill = (now - getattr(self, "_begun_at", now)) * FRAMES_PER_SECOND
+        left = min(MOST_FRAMES, getattr(self, "_frames_left", MOST_FRAMES) + refill)
+        self._begun_at, self._frames_left = now, left - 1
+        if left < 1:
+            self._fail_connection(1008, "too many frames")
+        begin(self)
 
     def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803 - the library's
         if self.application_queue.qsize() < _MOST_UNREAD:
@@ -260,6 +274,7 @@ def limit_sockets_of_daphne() -> None:
         finally:
             self.maxMessagePayloadSize = most
 
+    socket.onFrameBegin = begin_some
     socket.sendMessage = send_whole
     socket.onMessage = take_some
     socket.onPing = answer_now_and_then

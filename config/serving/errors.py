@@ -33,6 +33,9 @@ _TEXTS = {
 }
 UNSENT = "#unsent"
 """Behind a page's address: what was sent from it did not arrive. `keeping-typed.ts` puts back what was typed."""
+_OAUTH_PATHS = frozenset({"/oauth/token", "/oauth/revoke", "/oauth/register"})
+"""What OAuth clients call, and read errors of as RFC 6749, section 5.2 has them."""
+_OAUTH_CODES = {500: "server_error", 503: "temporarily_unavailable"}
 RETRY_SECONDS = 5
 """What a caller is told to wait after a 503."""
 
@@ -52,6 +55,12 @@ def _answer(
         errors = [{"code": code, "detail": text, "attr": None}]
         return JsonResponse(
             {"type": kind, "errors": errors}, status=status, headers=_headers(status)
+        )
+    if request.path_info in _OAUTH_PATHS:
+        return JsonResponse(
+            {"error": _OAUTH_CODES.get(status, "invalid_request"), "error_description": text},
+            status=status,
+            headers={"Cache-Control": "no-store", **_headers(status)},
         )
     request_id = str(getattr(request, "request_id", ""))
     context = {

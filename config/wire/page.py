@@ -14,6 +14,7 @@ from chat.sockets.consumer import (
 from chat.sockets.frames import LARGEST_FRAME_BYTES
 from chat.sockets.send_queue import STALLED_SECONDS
 from chat.wire.events import CloseCode
+from config.serving.daphne_limits import FRAMES_PER_SECOND, MOST_FRAMES
 from config.wire.shapes import Wire
 from config.wire.typescript import type_of
 
@@ -62,6 +63,8 @@ Limits:
 - A frame has at most {LARGEST_FRAME_BYTES // 1024} KiB.
 - You may send {COMMANDS_PER_SECOND:.0f} commands a second, and {COMMAND_BURST:.0f} at once after a pause. With more, the
   socket closes with {CloseCode.PROTOCOL_ABUSE.value}, and so it does after a frame that cannot be read as JSON.
+- A message may come in pieces. With more than {MOST_FRAMES:.0f} frames at once, or {FRAMES_PER_SECOND:.0f} a second, the
+  connection ends.
 - One socket follows at most {MOST_CONVERSATIONS} conversations.
 - After more than {MOST_FAULTS} faulty commands in a row, the socket closes with {CloseCode.PROTOCOL_ABUSE.value}.
 

@@ -14,6 +14,8 @@ from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.oauth.values import Discovery, IssuerMetadata
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from mcp_servers.models import McpServer
 
 
@@ -61,6 +63,14 @@ def save_client(server: McpServer, known_as: Identity, discovery: Discovery) -> 
     row.resource = discovery.resource
     row.save()
     return row
+
+
+def forget_registration(server_id: UUID, workspace_id: UUID, known_as: Identity) -> bool:
+    """Have the next sign-in register anew, since an issuer knows us no more; False where an administrator entered us."""
+    rows = OAuthClient.objects.for_workspace(workspace_id).filter(
+        server_id=server_id, kind=ClientKind.DYNAMIC, client_id=known_as.client_id
+    )
+    return rows.update(expires_at=timezone.now()) > 0
 
 
 def identity_of(client: OAuthClient, server: McpServer) -> Identity:

@@ -15,6 +15,7 @@ from uuid import UUID
 import pydantic
 from django.conf import settings
 from django.urls import reverse
+from django.utils import timezone
 
 from mcp_servers.models import ClientKind
 from mcp_servers.oauth.reasons import Reason, SignInFailed
@@ -54,8 +55,9 @@ class _Registered(pydantic.BaseModel):
     client_secret: str | None = pydantic.Field(
         default=None, max_length=8192, pattern=r"^[\x20-\x7e]*$"
     )
-    client_secret_expires_at: int | None = None
+    client_secret_expires_at: Any = None
     token_endpoint_auth_method: str | None = None
+    redirect_uris: Any = None
 
 
 def callback_path(server_id: UUID) -> str:
@@ -128,6 +130,8 @@ async def introduce(server_id: UUID, discovery: Discovery) -> Identity:
         given = _Registered.model_validate_json(answer.body)
     except pydantic.ValidationError as error:
         raise SignInFailed(Reason.REGISTRATION_REFUSED) from error
+    if _is_for_others(given.redirect_uris, wanted["redirect_uris"]):
+        raise SignInFailed(Reason.REGISTRATION_REFUSED)
     method = given.token_endpoint_auth_method or str(wanted["token_endpoint_auth_method"])
     if method not in _METHODS or (method != _NONE and not given.client_secret):
         raise SignInFailed(Reason.UNUSABLE_CLIENT)
@@ -167,11 +171,16 @@ def _method_for(issuer: IssuerMetadata, *, has_secret: bool, may_go_without: boo
     raise SignInFailed(Reason.UNUSABLE_CLIENT)
 
 
-def _moment(seconds: int | None) -> datetime | None:
-    """RFC 7591: seconds since 1970, 0 for never."""
-    if not seconds or seconds < 0:
-        return None
+def _is_for_others(registered: object, ours: list[str]) -> bool:
+    """Whether an issuer says that it registered addresses, and none of ours."""
+    listed = registered if isinstance(registered, list) else []
+    return bool(listed) and not any(address in listed for address in ours)
+
+
+def _moment(seconds: Any) -> datetime | None:
+    """RFC 7591: seconds since 1970, 0 for never. A moment that is over, or is none, says nothing."""
     try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, OSError, ValueError):
+        moment = datetime.fromtimestamp(float(seconds), UTC)
+    except (TypeError, OverflowError, OSError, ValueError):
         return None
+    return moment if moment > timezone.now() else None

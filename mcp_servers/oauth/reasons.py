@@ -33,6 +33,7 @@ class Reason(StrEnum):
     CHANGED = "changed"
     CANCELLED = "cancelled"
     REFUSED = "refused"
+    SCOPE_REFUSED = "scope_refused"
     NO_CODE = "no_code"
     TOKEN_REFUSED = "token_refused"  # noqa: S105 - a word, no secret
     CLIENT_REFUSED = "client_refused"
@@ -86,6 +87,10 @@ WORDS: Final[dict[Reason, str]] = {
     Reason.CHANGED: _("The server's settings changed while you signed in. Please start again."),
     Reason.CANCELLED: _("You cancelled, and nothing was connected."),
     Reason.REFUSED: _("The sign-in service refused. Nothing was connected."),
+    Reason.SCOPE_REFUSED: _(
+        "The sign-in service does not give what was asked for. An administrator can name other scopes in the"
+        " server's settings."
+    ),
     Reason.NO_CODE: _("The sign-in service did not send a code. Start again."),
     Reason.TOKEN_REFUSED: _(
         "The sign-in service did not complete the sign-in. Please start again."

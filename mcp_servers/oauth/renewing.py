@@ -23,7 +23,7 @@ from audit.actions import Action
 from mcp_servers.client.connections import runtime
 from mcp_servers.models import AuthType, OAuthGrant
 from mcp_servers.oauth import tokens
-from mcp_servers.oauth.clients import identity_of, issuer_of
+from mcp_servers.oauth.clients import forget_registration, identity_of, issuer_of
 from mcp_servers.oauth.entries import record_grant
 from mcp_servers.oauth.grants import Holder, find_grant, has_usable_tokens
 from mcp_servers.oauth.identity import Identity
@@ -55,7 +55,13 @@ USED_SECONDS: Final = 60.0
 """How exactly it is kept when a grant was last used."""
 
 _FINAL: Final = frozenset(
-    {Reason.TOKEN_REFUSED, Reason.CLIENT_REFUSED, Reason.UNUSABLE_CLIENT, Reason.CHANGED}
+    {
+        Reason.TOKEN_REFUSED,
+        Reason.CLIENT_REFUSED,
+        Reason.SCOPE_REFUSED,
+        Reason.UNUSABLE_CLIENT,
+        Reason.CHANGED,
+    }
 )
 """After these, asking again would bring the same."""
 
@@ -363,6 +369,8 @@ def _store(work: _Work, given: TokenResponse) -> AccessToken | NoToken:
 @transaction.atomic
 def _give_up(work: _Work, reason: Reason) -> AccessToken | NoToken:
     """A fetch brought nothing: for good, or for now. The old token is given as long as it may serve."""
+    if reason is Reason.CLIENT_REFUSED:
+        forget_registration(work.holder.server_id, work.holder.workspace_id, work.identity)
     if reason in _FINAL:
         why = "The sign-in service no longer renews this sign-in."
         return _lose(work.holder, work.generation, why)

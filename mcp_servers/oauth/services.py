@@ -22,6 +22,7 @@ from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant, To
 from mcp_servers.oauth import attempts, discovery, identity, revoking, tokens
 from mcp_servers.oauth.clients import (
     check_issuer_of_entered,
+    forget_registration,
     identity_of,
     issuer_of,
     known_client,
@@ -232,28 +233,39 @@ def _finish(
         attempt, params, issuer.authorization_response_iss_parameter_supported
     )
     if "error" in params:
-        raise SignInFailed(
-            Reason.CANCELLED if params["error"] == "access_denied" else Reason.REFUSED
-        )
+        raise SignInFailed(_reason_of_redirect(params["error"]))
     code = params.get("code", "")
     if not code or len(code) > outbound.MAX_URL_LENGTH:
         raise SignInFailed(Reason.NO_CODE)
     known_as: Identity = identity_of(attempt.client, server)
     verifier = attempt.verifier
     assert verifier is not None
-    given = _run(
-        tokens.exchange_code(
-            workspace_id=server.workspace_id,
-            token_endpoint=attempt.token_endpoint,
-            issuer=issuer,
-            identity=known_as,
-            code=code,
-            verifier=verifier.reveal("ending a sign-in"),
-            redirect_uri=attempt.redirect_uri,
-            resource=attempt.resource,
+    try:
+        given = _run(
+            tokens.exchange_code(
+                workspace_id=server.workspace_id,
+                token_endpoint=attempt.token_endpoint,
+                issuer=issuer,
+                identity=known_as,
+                code=code,
+                verifier=verifier.reveal("ending a sign-in"),
+                redirect_uri=attempt.redirect_uri,
+                resource=attempt.resource,
+            )
         )
-    )
+    except SignInFailed as error:
+        is_unknown = error.reason is Reason.CLIENT_REFUSED
+        if is_unknown and forget_registration(server.pk, server.workspace_id, known_as):
+            raise SignInFailed(Reason.TOKEN_REFUSED) from error
+        raise
     return _store_grant(server, attempt, given, actor)
+
+
+def _reason_of_redirect(error: str) -> Reason:
+    if error == "access_denied":
+        return Reason.CANCELLED
+    reason = tokens.reason_of(error)
+    return Reason.REFUSED if reason is Reason.TOKEN_REFUSED else reason
 
 
 @transaction.atomic

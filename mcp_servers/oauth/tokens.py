@@ -72,7 +72,7 @@ async def exchange_code(
     """Turn what the issuer sent back into tokens.
 
     Raises:
-        SignInFailed: token_refused, client_refused, token_unreadable, issuer_failed, unreachable.
+        SignInFailed: token_refused, client_refused, scope_refused, token_unreadable, issuer_failed, unreachable.
     """
     form = {
         "grant_type": "authorization_code",
@@ -189,15 +189,22 @@ def _assertion(workspace_id: UUID, identity: Identity, issuer: IssuerMetadata) -
     raise SignInFailed(Reason.UNUSABLE_CLIENT)
 
 
+def reason_of(error: str) -> Reason:
+    """What an issuer's error means for a sign-in. Source: RFC 6749, sections 4.1.2.1 and 5.2."""
+    if error in _PASSING_ERRORS:
+        return Reason.ISSUER_FAILED
+    if error in _CLIENT_ERRORS:
+        return Reason.CLIENT_REFUSED
+    return Reason.SCOPE_REFUSED if error == "invalid_scope" else Reason.TOKEN_REFUSED
+
+
 def _read(answer: IssuerResponse, workspace_id: UUID) -> TokenResponse:
     code = _error_of(answer.body)
     # A proxy's page, an overload: only the issuer's own word ends anything. Some say it with status 200.
-    if answer.status >= 500 or answer.status == 429 or code in _PASSING_ERRORS:
+    if answer.status >= 500 or answer.status == 429:
         raise SignInFailed(Reason.ISSUER_FAILED)
-    if code in _CLIENT_ERRORS:
-        raise SignInFailed(Reason.CLIENT_REFUSED)
     if code:
-        raise SignInFailed(Reason.TOKEN_REFUSED)
+        raise SignInFailed(reason_of(code))
     if answer.status != 200:
         raise SignInFailed(Reason.ISSUER_FAILED)
     try:

@@ -156,6 +156,11 @@ class Issuer:
         else:
             self._failures[endpoint] = Failure(status, b"<h1>Broken</h1>", "text/html", times)
 
+    def answer(self, endpoint: str, document: Any, *, status: int = 200) -> None:
+        """Answer that endpoint with a document instead of what is true."""
+        body = json.dumps(document).encode()
+        self._failures[endpoint] = Failure(status, body, "application/json", None)
+
     def recover(self, endpoint: str) -> None:
         """Answer that endpoint properly again."""
         self._failures.pop(endpoint, None)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import gc
+import html
+import json
+import re
 import secrets
 import time
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -50,6 +54,60 @@ def test_each_form_of_a_secret_is_masked_and_nothing_else() -> None:
         for before in ("", "<", "<<", "<<<", "<<<<"):
             assert shown(f"{before}{form}>") == f"{before}{MASK}>"
     assert shown("tök/en of another kind") == "tök/en of another kind"
+
+
+@pytest.mark.parametrize(
+    ("echo", "form"),
+    [
+        ("a form", quote_plus),
+        ("JavaScript", lambda text: quote(text, safe="!'()*~")),
+        ("an address whole", lambda text: quote(text, safe=";,/?:@&=+$-_.!~*'()#")),
+        (".NET", lambda text: re.sub("%..", lambda part: part[0].lower(), quote(text, safe=""))),
+        ("Python's JSON", lambda text: json.dumps(text)[1:-1]),
+        ("PHP's JSON", lambda text: json.dumps(text)[1:-1].replace("/", "\\/")),
+        ("Go's JSON", lambda text: _as_go(json.dumps(text, ensure_ascii=False)[1:-1])),
+        ("Python's page", html.escape),
+        ("PHP's page", lambda text: html.escape(text).replace("&#x27;", "&#039;")),
+        ("Go's page", lambda text: _as_go_page(html.escape(text))),
+    ],
+)
+def test_a_password_is_masked_as_other_languages_write_it(
+    echo: str, form: Callable[[str], str]
+) -> None:
+    """SEC-985: in forms, addresses, JSON and pages, whichever characters they escape."""
+    password = "pä/ss &w<or>d+=\"1'!"
+    remember(password)
+    assert shown(f"{echo}: ({form(password)})") == f"{echo}: ({MASK})"
+
+
+def _as_go(text: str) -> str:
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _as_go_page(text: str) -> str:
+    return text.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+
+
+@pytest.mark.parametrize(
+    ("stored", "echoed"),
+    [
+        ("Bearer t0k-9f8e7d6c5b", "t0k-9f8e7d6c5b"),
+        ("token ghx-99887766aa", "ghx-99887766aa"),
+        (f"Basic {base64.b64encode(b'rosa:hunter2x!').decode()}", "hunter2x!"),
+        ("postgres://rosa:pa55word1@db.example/notes", "pa55word1"),
+        ('{"Authorization": "Bearer ntn_4a5b6c7d8e", "Notion-Version": "2"}', "ntn_4a5b6c7d8e"),
+        ('{"db": [{"password": "pa$$-word"}]}', "pa$$-word"),
+    ],
+)
+def test_what_opens_something_alone_is_masked_alone(stored: str, echoed: str) -> None:
+    """SEC-986: a server reads the token out of a header, and says that this token has run out."""
+    remember(stored)
+    assert shown(f"({echoed}) has run out") == f"({MASK}) has run out"
+    assert shown("Bearer, Basic, token, Notion-Version, rosa, notes") == (
+        "Bearer, Basic, token, Notion-Version, rosa, notes"
+    )
 
 
 def test_of_two_that_begin_alike_the_longer_is_masked() -> None:

@@ -162,14 +162,16 @@ class Tap:
     def _take_out(self, message: mcp_types.JSONRPCResponse, sent: _Sent) -> None:
         key = LISTS.get(sent.method)
         if key is not None:
-            items = message.result.get(key)
+            # Go's SDK sends null for a list without items.
+            items = [] if message.result.get(key) is None else message.result[key]
             self.page = list(items) if isinstance(items, list) else []
             shown: list[Any] = []
             if sent.method == "tools/list":
                 self.has_listed_tools = True
                 shown = _marked_tools(self.page)
-            # A new object: the old one is on its way into the trace.
-            message.result = {**message.result, key: shown}
+            if isinstance(items, list):
+                # A new object: the old one is on its way into the trace. What is no list, the SDK refuses.
+                message.result = {**message.result, key: shown}
         elif sent.method == "tools/call" and sent.flight is not None and sent.flight.as_task:
             result = message.result
             if result.get("resultType") == "task" or isinstance(result.get("task"), dict):

@@ -20,8 +20,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_servers.client.connections.hooks import Direction, Kind, TraceRecord, hooks
+from workspaces.redaction import cut_known
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from mcp_servers.client.connections.flights import CallRef
     from mcp_servers.client.spec import ConnectionSpec
 
@@ -38,6 +41,8 @@ MAX_LINES_A_SECOND: Final = 50
 MAX_NODES: Final = 4_000
 """Parts of a message that are looked at to cut it."""
 
+_MOST_WORDS: Final = 4_000
+_MOST_WRITTEN: Final = 2_000
 _HEAVY_TEXT: Final = 64 * 1024
 _LOOKED_AT: Final = 64
 _SMALL: Final = 16 * 1024
@@ -227,7 +232,7 @@ def _hand_on(notes: list[_Note]) -> None:
 
 def _record(note: _Note) -> TraceRecord:
     spec = note.trace.spec
-    body, size = cut(note.payload) if note.payload is not None else (None, 0)
+    body, size = cut(note.payload, spec.workspace_id) if note.payload is not None else (None, 0)
     return TraceRecord(
         workspace_id=spec.workspace_id,
         server_id=spec.server_id,
@@ -241,7 +246,7 @@ def _record(note: _Note) -> TraceRecord:
         call_id=note.call.call_id if note.call is not None else None,
         user_id=note.call.user_id if note.call is not None else None,
         body=body,
-        text=(note.text or _words_of(note))[:4000],
+        text=cut_known(note.text or _words_of(note), _MOST_WORDS, workspace_id=spec.workspace_id),
         size=size or len(note.text),
         duration_ms=note.duration_ms,
         is_check=note.is_check,
@@ -257,9 +262,14 @@ def _words_of(note: _Note) -> str:
     params = payload.get("params")
     if note.method == "notifications/message" and isinstance(params, dict):
         data = params.get("data")
-        text = data if isinstance(data, str) else json.dumps(cut({"data": data})[0]["data"])[:2000]
+        text = data if isinstance(data, str) else _written(data, note.trace.spec.workspace_id)
         return f"{params.get('level', '')}: {text}"
     return ""
+
+
+def _written(data: object, workspace_id: UUID) -> str:
+    body, _size = cut({"data": data}, workspace_id)
+    return cut_known(json.dumps(body["data"]), _MOST_WRITTEN, workspace_id=workspace_id)
 
 
 def _is_heavy(payload: dict[str, Any]) -> bool:
@@ -281,12 +291,12 @@ def _is_heavy(payload: dict[str, Any]) -> bool:
     return bool(pending)
 
 
-def cut(payload: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def cut(payload: dict[str, Any], workspace_id: UUID) -> tuple[dict[str, Any], int]:
     """A message in at most about 64 KiB, with marks where something was left out; and its size in bytes."""
     size = _size_of_small(payload)
     if size is not None:
         return payload, size
-    budget = _Budget()
+    budget = _Budget(workspace_id)
     body = budget.copy(payload)
     assert isinstance(body, dict)
     return body, budget.size
@@ -309,8 +319,9 @@ def _size_of_small(payload: dict[str, Any]) -> int | None:
 class _Budget:
     """How much of a message may still be copied, and how large it was so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, workspace_id: UUID) -> None:
         self.size = 0
+        self._workspace_id = workspace_id
         self._left = MAX_BODY_BYTES
         self._nodes = MAX_NODES
 
@@ -326,7 +337,10 @@ class _Budget:
                 if self._is_spent(depth):
                     copied["…"] = f"{len(value) - number} more left out"
                     break
-                copied[self._text(str(key))] = self.copy(inner, depth + 1)
+                name = self._text(
+                    str(key)
+                )  # there is room for it, and perhaps not for all behind it
+                copied[name] = self.copy(inner, depth + 1)
                 self.size += 2
             return copied
         if isinstance(value, list):
@@ -355,7 +369,7 @@ class _Budget:
         if len(text) <= self._left:
             self._left -= len(text)
             return text
-        kept = text[: max(self._left, 0)]
+        kept = cut_known(text, max(self._left, 0), workspace_id=self._workspace_id)
         self._left = 0
         return f"{kept}… {len(text) - len(kept)} more characters"
 

@@ -199,7 +199,7 @@ def _look(
                 return _report_failure(server, error)  # one account's trouble, and not the server's
         health.note_reading(
             server,
-            health.HealthReading(error=error, details=_details_for_managers(error, stderr)),
+            health.HealthReading(error=error, details=_details_for_managers(server, error, stderr)),
             actor=actor,
             is_asked_for=is_asked_for,
         )
@@ -365,14 +365,18 @@ def _report_failure(
         ok=False,
         message=error.message,
         status=ServerStatus.AUTH_REQUIRED if is_auth else ServerStatus.ERROR,
-        details=redact_text(_details_for_managers(error, stderr), workspace_id=server.workspace_id),
+        details=_details_for_managers(server, error, stderr),
     )
 
 
-def _details_for_managers(error: ConnectionFailed, stderr: str) -> str:
+def _details_for_managers(server: McpServer, error: ConnectionFailed, stderr: str) -> str:
     """What those who may change the server read besides the reason."""
-    words = strip_hidden(stderr).strip()[-MAX_SAID:]
-    return _WORDS_FOLLOW.join(part for part in (error.advice, words) if part)
+    # Masked before it is cut: half a secret would not be known as one.
+    advice, words = (
+        redact_text(text, workspace_id=server.workspace_id)
+        for text in (error.advice, strip_hidden(stderr).strip())
+    )
+    return _WORDS_FOLLOW.join(part for part in (advice, words[-MAX_SAID:]) if part)
 
 
 def advice_and_words(details: str) -> tuple[str, str]:

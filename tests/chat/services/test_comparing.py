@@ -229,7 +229,10 @@ def test_one_is_stopped_and_the_other_goes_on(pair: Pair) -> None:
 
 
 def test_the_chosen_answer_is_gone_on_from_and_the_other_stays_a_branch(pair: Pair) -> None:
-    """REL-571: the conversation's own model goes on, and reads the chosen answer alone."""
+    """REL-571, REL-2421: the conversation's own model goes on, and reads the chosen answer alone.
+
+    An answer that no other stands beside cannot be chosen.
+    """
     chat = pair.chat
     _, second = pair.answered("from first", "from second")
     for _ in range(2):
@@ -237,6 +240,9 @@ def test_the_chosen_answer_is_gone_on_from_and_the_other_stays_a_branch(pair: Pa
     assert chat.snapshot()["conversation"]["comparison_id"] is None
     ask(chat, "two", "next")
     assert words(chat.model) == ["one", "from second", "two"]
+    alone = Turn.objects.for_workspace(chat.tenant.workspace).get(comparison=None)
+    with pytest.raises(Conflict, match="stands alone"):
+        choose_answer(turn=alone, actor=chat.actor)
     show_branch(message=message_of(chat, "from first"), actor=chat.actor)
     assert texts_of(chat) == ["one", "from first"]
     with pytest.raises(Conflict):

@@ -297,6 +297,20 @@ def test_pings_are_answered_now_and_then(port: int) -> None:
     assert stream.count(b"there?") in {1, 2}
 
 
+@pytest.mark.parametrize("kind", [0x00, 0x8A])
+def test_frames_that_make_no_message_have_an_end(port: int, kind: int) -> None:
+    """SEC-987: pieces of a message without end, and pongs that nobody asked for; what a proxy breaks up is far below."""
+    piece = bytes([kind, 0x80]) + bytes(4)
+    with socket_to(port) as line:
+        line.settimeout(5)
+        line.sendall(bytes([TEXT, 0x80]) + bytes(4) + piece * 1000 + frame(PING, b"there?"))
+        assert b"there?" in line.recv(4096)
+        with pytest.raises(ConnectionError):
+            line.sendall(piece * 4000)
+            line.recv(1)
+    assert answer_to(port, "GET / HTTP/1.1").startswith(b"HTTP/1.1 200")
+
+
 def text_of(stream: BinaryIO) -> str:
     """The next message: frames of a server are not masked (RFC 6455, section 5.2)."""
     kind, size = stream.read(2)

@@ -14,6 +14,7 @@ from mcp_servers.client.connections.listing import MAX_LIST_PAGES, MAX_TOOLS
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import (
     ConnectionFailed,
+    NotAnMcpServer,
 )
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import (
@@ -50,6 +51,21 @@ async def test_a_server_that_refuses_its_list_says_why(raw: Any) -> None:
     assert caught.value.message == "The server did not list its tools."
     assert caught.value.advice.startswith("It answered: fetch failed..")
     assert len(caught.value.advice) < 400
+
+
+@pytest.mark.parametrize("no_list", [{}, "", 0, False])
+async def test_a_list_that_is_none_takes_no_tools_away(raw: Any, no_list: object) -> None:
+    """REL-2422: what follows no protocol is a failure. Go's SDK sends null for a list without items."""
+    given: object = no_list
+
+    async def answer(body: Any, scope: Any, send: Any) -> None:
+        await reply_result(send, body, {"tools": given})
+
+    spec = spec_for(raw({"tools/list": answer}).url, protocol=Protocol.LEGACY)
+    with pytest.raises(NotAnMcpServer, match="does not follow"):
+        await runtime.run(pool.list_tools(spec))
+    given = None
+    assert (await runtime.run(pool.list_tools(spec))).tools == ()
 
 
 async def test_a_list_without_end_is_cut(raw: Any) -> None:

@@ -27,6 +27,7 @@ from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
+from workspaces.redaction import redact, remember_secret
 
 
 class Traced:
@@ -246,7 +247,7 @@ async def test_a_programs_line_during_a_call_is_of_the_call(traced: Traced) -> N
 def test_numbers_that_no_database_takes_are_kept_as_text(value: float) -> None:
     """SEC-76: one odd number must not cost a whole batch of the trace."""
     payload = {"params": {"data": [1, 1.5, True, None, value]}}
-    body, _ = tracing.cut(payload)
+    body, _ = tracing.cut(payload, uuid4())
     *others, last = body["params"]["data"]
     assert others == [1, 1.5, True, None]
     assert isinstance(last, str)
@@ -272,6 +273,18 @@ async def test_an_endless_number_in_a_log_line_costs_nothing(traced: Traced) -> 
 
 def spec_of_nothing() -> ConnectionSpec:
     return spec_for("http://127.0.0.1:1234/mcp")
+
+
+@pytest.mark.usefixtures("no_known_secrets")
+def test_no_half_of_a_secret_stands_where_a_message_is_cut() -> None:
+    """SEC-988: what is masked later would not know it."""
+    workspace_id, secret = uuid4(), "s3cret-of.the-server-77"
+    remember_secret(secret, workspace_id=workspace_id)
+    for kept in range(tracing.MAX_BODY_BYTES - 30, tracing.MAX_BODY_BYTES, 5):
+        body, _ = tracing.cut({"data": "." * kept + secret}, workspace_id)
+        shown = redact(body, workspace_id=workspace_id)["data"]
+        assert shown.startswith("." * (kept - 1))
+        assert "s3" not in shown
 
 
 async def test_a_large_message_is_cut(traced: Traced) -> None:
@@ -300,7 +313,7 @@ async def test_many_parts_are_cut_too(traced: Traced) -> None:
     """A message of a million parts is not walked through."""
     value = {"result": {"content": [{"type": "text", "text": str(n)} for n in range(300_000)]}}
     started = time.process_time()
-    body, _ = tracing.cut(value)
+    body, _ = tracing.cut(value, uuid4())
     assert time.process_time() - started < 1
     assert "more left out" in json.dumps(body)
 

@@ -530,3 +530,20 @@ def test_a_client_ends_its_sign_in(tenant: Tenant) -> None:
         assert Client().post("/oauth/revoke", mine).status_code == 200
         assert McpClient(tenant, tokens["access_token"]).post("tools/list").status_code == 401
         assert begun.refresh(tokens["refresh_token"]).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "multipart/form-data",
+        "multipart/form-data; boundary=x; charset=utf-16",
+        "application/x-www-form-urlencoded; charset=utf-16",
+    ],
+)
+def test_a_form_that_cannot_be_read_is_refused_as_clients_expect(path: str, kind: str) -> None:
+    """REL-2423: as JSON with an error's code. Source: RFC 6749, section 5.2."""
+    answer = Client().generic("POST", path, b"--x--", content_type=kind)
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/json")
+    assert answer.json()["error"] == "invalid_request"
+    assert answer["Cache-Control"] == "no-store"

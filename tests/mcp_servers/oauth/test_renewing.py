@@ -123,6 +123,21 @@ def test_a_refused_renewal_is_tried_once_and_ends_the_grant(
     assert protected.calls == []
 
 
+def test_a_renewal_finds_that_a_registration_was_forgotten(
+    server: McpServer, protected: ProtectedServer, sign_in: SignIn
+) -> None:
+    """REL-2427: whoever signs in next is known under a new one."""
+    sign_in(server)
+    protected.issuer.accounts.clients.clear()
+    run_out()
+    grant = only_grant()
+    assert async_to_sync(runtime.run)(renewing.renew(holder_of(grant), grant.generation)) is (
+        NoToken.SIGN_IN
+    )
+    sign_in(server)
+    assert len(protected.issuer.at("register")) == 2
+
+
 def test_an_issuer_with_a_fault_of_its_own_takes_nothing_away(
     server: McpServer, protected: ProtectedServer, sign_in: SignIn
 ) -> None:

@@ -319,6 +319,12 @@ def test_an_entered_client_goes_to_its_first_issuer_only(
         auth={"client_id": "entered", "client_secret": "entered-secret"},
     )
     begin(tenant, server)
+    wrong = {
+        "state": parse_qs(urlsplit(begin(tenant, server)).query)["state"][0],
+        "iss": issuer.url,
+    }
+    issuer.fail("token", status=401, error="invalid_client")
+    refused(lambda: end(tenant, server, {**wrong, "code": "any"}), Reason.CLIENT_REFUSED)
     other = Issuer()
     try:
         protected.metadata_overrides["authorization_servers"] = [other.url]
@@ -362,7 +368,7 @@ def test_a_refused_registration_is_told(
     ("status", "error", "reason"),
     [
         (400, "invalid_grant", Reason.TOKEN_REFUSED),
-        (401, "invalid_client", Reason.CLIENT_REFUSED),
+        (401, "invalid_client", Reason.TOKEN_REFUSED),
         (503, "", Reason.ISSUER_FAILED),
     ],
 )
@@ -373,6 +379,75 @@ def test_a_refused_code_is_told(
     params = issuer.consent(begin(tenant, server))
     issuer.fail("token", status=status, error=error)
     refused(lambda: end(tenant, server, params), reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("invalid_scope", Reason.SCOPE_REFUSED),
+        ("server_error", Reason.ISSUER_FAILED),
+        ("temporarily_unavailable", Reason.ISSUER_FAILED),
+        ("unauthorized_client", Reason.CLIENT_REFUSED),
+        ("login_required", Reason.REFUSED),
+    ],
+)
+def test_an_error_in_the_redirect_says_what_to_do(
+    tenant: Tenant, server: McpServer, issuer: Issuer, error: str, reason: Reason
+) -> None:
+    """REL-2424: whether to try again, or what an administrator has to look at. The log has the reason, too."""
+    params = issuer.consent(begin(tenant, server))
+    del params["code"]
+    refused(lambda: end(tenant, server, {**params, "error": error}), reason)
+    entry = AuditEntry.objects.across_workspaces().filter(action=Action.GRANT_FAILED).get()
+    assert entry.details["reason"] == reason.value
+    if error == "invalid_scope":
+        params = issuer.consent(begin(tenant, server))
+        issuer.fail("token", error=error)
+        refused(lambda: end(tenant, server, params), reason)
+
+
+@pytest.mark.parametrize("until", [1, 1e30, "never", "2030-01-01T00:00:00Z", None])
+def test_an_odd_end_of_a_registration_is_none(
+    tenant: Tenant, server: McpServer, issuer: Issuer, until: object
+) -> None:
+    """REL-2425: a registration that is over as it comes would be made anew by each person, and end all others' grants."""
+    client = {
+        "client_id": "odd",
+        "client_secret": "secret-of-odd",
+        "client_secret_expires_at": until,
+    }
+    issuer.answer("register", client, status=201)
+    begin(tenant, server)
+    begin(tenant, server, "admin")
+    assert len(issuer.at("register")) == 1
+    assert OAuthClient.objects.across_workspaces().get().expires_at is None
+
+
+def test_a_registration_for_other_addresses_is_none(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2426: nobody is sent to a page that will not send them back. Source: RFC 7591, section 3.2.1."""
+    client = {
+        "client_id": "other",
+        "token_endpoint_auth_method": "none",
+        "redirect_uris": ["https://other.example.org/callback"],
+    }
+    issuer.answer("register", client, status=201)
+    refused(lambda: begin(tenant, server), Reason.REGISTRATION_REFUSED)
+    ours = issuer.at("register")[0].json["redirect_uris"]
+    issuer.answer("register", {**client, "redirect_uris": ours}, status=201)
+    begin(tenant, server)
+
+
+def test_a_registration_that_the_issuer_forgot_is_made_anew(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2427: it has lost its memory, or took the secret away; an administrator entered nothing to check."""
+    params = issuer.consent(begin(tenant, server))
+    issuer.accounts.clients.clear()
+    refused(lambda: end(tenant, server, params), Reason.TOKEN_REFUSED)
+    end(tenant, server, issuer.consent(begin(tenant, server)))
+    assert len(issuer.at("register")) == 2
 
 
 def test_settings_that_change_meanwhile_stop_it(

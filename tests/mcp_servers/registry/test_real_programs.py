@@ -14,9 +14,11 @@ from mcp_servers.models import McpServer, StdioProgram
 from mcp_servers.pages.cards import cards_of
 from mcp_servers.registry import services
 from mcp_servers.registry.services import ConnectionReport, ServerDraft
+from mcp_servers.registry.services.inspection import MAX_SAID
 from tests.factories import Tenant
 from tests.mcp_servers.factories import interpreter, tool_of
 from tests.servers.install import Installed, installed_servers
+from workspaces.redaction import MASK, remember_secret
 
 
 @pytest.fixture(scope="session")
@@ -132,6 +134,19 @@ def test_a_program_that_ends_without_a_word_is_told(tenant: Tenant) -> None:
     program.args = ["-c", "import os; os.kill(os.getpid(), 9)"]
     program.save()
     assert "It was ended by signal 9." in looked_at(tenant, server).details
+
+
+def test_no_half_of_a_secret_is_among_a_programs_last_words(tenant: Tenant) -> None:
+    """SEC-988: the end of what it wrote is shown, and may begin within a secret."""
+    secret = "s3cret-of.the-program-77"
+    remember_secret(secret, workspace_id=tenant.workspace.pk)
+    text = f"import sys; sys.exit('no key: ' + {secret!r} + '.' * {MAX_SAID - 10})"
+    server = added(tenant, offered((interpreter(), "-c", text)))
+    shown = looked_at(tenant, server).details
+    assert shown.endswith(f"{MASK[-4:]}{'.' * (MAX_SAID - 10)}")
+    assert secret[-4:] not in shown
+    server.state.refresh_from_db()
+    assert secret[-4:] not in server.state.status_reason
 
 
 def test_a_program_that_starts_slowly_is_told_where_it_gets_more_time(tenant: Tenant) -> None:
