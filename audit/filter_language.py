@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -24,6 +24,7 @@ _TERM: Final = re.compile(r'(?:([^\s:"]+):)?(?:"((?:[^"\\]|\\.)*)"|([^\s"]+)|(?<
 _ESCAPED: Final = re.compile(r"\\(.)")
 _AGE: Final = re.compile(r"(\d{1,5})([mhdw])", re.ASCII)
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DAYS_AGO: Final = {"today": 0, "yesterday": 1}
 _NUMBER: Final = re.compile(r"(\d{1,19})(ms|s)?", re.ASCII)
 
 
@@ -49,6 +50,15 @@ def read_age(text: str) -> timedelta | None:
     """Read how long ago: ``30m``, ``12h``, ``7d``, ``2w``; None if it is none."""
     found = _AGE.fullmatch(text)
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else None
+
+
+def read_day(text: str, now: datetime) -> datetime | None:
+    """Read where ``today`` or ``yesterday`` begins, in UTC as dates do; None if it is neither."""
+    days_ago = _DAYS_AGO.get(text.lower())
+    if days_ago is None:
+        return None
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today - timedelta(days=days_ago)
 
 
 def plain(name: str) -> Callable[[str], Mapping[str, str]]:

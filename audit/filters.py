@@ -147,11 +147,11 @@ KEYS: Final[Mapping[str, language.FilterKey]] = {
         help=gettext_noop("Address, or how it begins"), read=language.person
     ),
     "since": language.FilterKey(
-        help=gettext_noop("7d, 12h, 30m, or a date such as 2026-11-01"),
+        help=gettext_noop("7d, 12h, yesterday, or a date such as 2026-11-01"),
         read=language.moment("since"),
     ),
     "until": language.FilterKey(
-        help=gettext_noop("1d, or a date such as 2026-11-02"), read=language.moment("until")
+        help=gettext_noop("1d, today, or a date such as 2026-11-02"), read=language.moment("until")
     ),
     "action": language.FilterKey(
         help=gettext_noop("Kind of entry, such as tool_call.finished"),
@@ -181,6 +181,8 @@ KEYS: Final[Mapping[str, language.FilterKey]] = {
     "sort": language.FilterKey(help=gettext_noop("Order by"), read=language.one_of("sort", SORTS)),
 }
 """What can be typed, by name. Names that stand in addresses are kept in NAMES."""
+_ALSO_TYPED: Final = {"who": KEYS["person"], "user": KEYS["person"]}
+"""As the log's column and its addresses call it; whoever types that need not look for the name."""
 _TYPED_AS: Final = {**_AS_TYPED, "user": "person", "label": "person"}
 """How filters of an address are named where they are typed."""
 _TOGETHER: Final = (
@@ -292,7 +294,7 @@ def read_filter(given: Mapping[str, str], *, now: datetime) -> EntryFilter:
     """Read the filters of an address. Never raises: what does not fit is told in `errors`."""
     errors = unknown_filters(given, {*NAMES, *_BESIDE})
     text = given.get("q", "").replace("\x00", "").strip()
-    read = language.read_typed(text, KEYS, words="words")
+    read = language.read_typed(text, {**KEYS, **_ALSO_TYPED}, words="words")
     # Typed is what was meant last: it takes the place of what stands in the address.
     given = {**given, **dict.fromkeys(_beside(read.values), ""), **read.values}
     typed = {name: given.get(name, "").strip()[:MAX_LENGTH].replace("\x00", "") for name in NAMES}
@@ -427,7 +429,12 @@ def _moment(text: str, name: str, errors: list[str], now: datetime) -> datetime 
     if not text:
         return None
     age = language.read_age(text)
-    moment = now - age if age is not None else read_moment(text)
+    moment = now - age if age is not None else language.read_day(text, now) or read_moment(text)
     if moment is None:
-        errors.append(_("“%(name)s” is not a date and time.") % {"name": name})
+        errors.append(
+            _(
+                "“%(name)s” is not a date and time, such as 2026-11-26, 2026-11-26T14:05, yesterday or 7d."
+            )
+            % {"name": name}
+        )
     return moment

@@ -92,8 +92,8 @@ def _boxes(wanted: EntryFilter, choices: reports.FilterChoices) -> dict[str, dic
         },
         "sort": ("", [(value, gettext(label)) for value, (label, _) in SORTS.items()]),
         "order": (
-            gettext("Newest or greatest first"),
-            [("asc", gettext("Oldest or smallest first"))],
+            gettext("Newest or largest"),
+            [("asc", gettext("Oldest or smallest"))],
         ),
     }
     boxes: dict[str, dict[str, Any]] = {}

@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 from chat.admin.provider_models import ProviderModelInline, refuse_withheld_in, save_row
 from chat.models import ModelProvider, WithheldReason
 from chat.pages.suggesting_inputs import AdminAddressInput, AdminKnownModelInput, AdminModelInput
-from chat.providers.errors import ProviderKeyUntested
+from chat.providers.errors import ProviderError, ProviderKeyUntested
 from chat.providers.shared import switched_off
 from chat.services.offered_models import offered_models_of
 from chat.services.provider_check import check_provider, try_key
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     class _KeyRequest(WorkspaceRequest):
         key_fault: str
         may_skip_test: bool
+        added_provider: ModelProvider
 
 
 MOST_SUGGESTED: Final = 500
@@ -115,6 +116,9 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if self.instance._state.adding:
+            self.fields["new_api_key"].help_text = _(
+                "Stored encrypted, and never shown again. Leave empty if the provider needs none."
+            )
             return
         known = list(
             offered_models_of(self.instance)
@@ -185,10 +189,22 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        """Try the new key of a stored provider before Django begins the transaction that saves."""
+        """Try the new key of a stored provider before the transaction that saves, and a new provider after it."""
         if request.method == "POST" and object_id:
             self._try_key(request, object_id)
-        return super().changeform_view(request, object_id, form_url, extra_context)
+        answer = super().changeform_view(request, object_id, form_url, extra_context)
+        added = getattr(request, "added_provider", None)
+        if added is not None:
+            self._test_added(request, added)
+        return answer
+
+    def _test_added(self, request: HttpRequest, provider: ModelProvider) -> None:
+        """Say at once whether it answers: buds would be given its model, and people meet the fault."""
+        try:
+            self._tell_test(request, provider)
+        except ProviderError as error:
+            message = gettext("%(name)s was added, but does not answer yet: %(why)s")
+            messages.error(request, message % {"name": provider.name, "why": error.message})
 
     def _try_key(self, request: HttpRequest, object_id: str) -> None:
         """Keep with the request what the form has to tell of its new key."""
@@ -320,7 +336,8 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     def response_add(
         self, request: HttpRequest, obj: ModelProvider, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Go on with the test of the connection."""
+        """Go on with the page of its connection, models and key."""
+        cast("_KeyRequest", request).added_provider = obj
         if "_continue" in request.POST or "_addanother" in request.POST:
             return super().response_add(request, obj, *args, **kwargs)
         workspace = cast("WorkspaceRequest", request).workspace
@@ -372,6 +389,9 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
 
     @row_action(_("Test connection"), permissions=["change"], most=MOST_ASKED, is_atomic=False)
     def test_connections(self, request: HttpRequest, row: ModelProvider) -> None:
+        self._tell_test(request, row)
+
+    def _tell_test(self, request: HttpRequest, row: ModelProvider) -> None:
         listing = check_provider(provider=row, actor=actor_of(request))
         if not listing.is_told:
             message = gettext(

@@ -23,6 +23,9 @@ class RatedAnswerAdmin(ReadOnly, WorkspaceModelAdmin):
 
     section = AdminSection.BUDS
     page_name = _("Ratings of answers")
+    where_from = _(
+        "People rate answers with the thumbs below them. Here you see each rating, with the reason that they gave."
+    )
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["-rated_at"]
     list_display = ["rated_at", "rating", "rating_reason", "bud", "model", "asked_by"]

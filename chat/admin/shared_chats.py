@@ -28,6 +28,9 @@ class SharedChatAdmin(MadeElsewhere, WorkspaceModelAdmin):
         "This ends the sharing alone: nobody but its owner can read the chat any more, and its link no longer works. The chat"
         " itself stays."
     )
+    where_from = _(
+        "Members share chats with “Share”, in the chat. Here you see who can read each one, and can end it."
+    )
     manage_permission = Permission.MANAGE_MEMBERS
     actions = ("stop",)
     list_display = ["owner", "audience", "chosen", "is_public", "created_at", "expires_at"]

@@ -216,7 +216,8 @@ def leave_step(lease: Lease, message_id: UUID, answer: AnsweredStep) -> None:
         message.json_meta = {**message.json_meta, "is_counted": True}
         charge_turn(changes, turn, message, answer.usage, answer.bill)
         message.save(update_fields=["text", "reasoning", "json_meta", *COUNTED, "updated_at"])
-        turn.save(update_fields=[*CHARGED, "updated_at"])
+        turn.model = answer.model
+        turn.save(update_fields=["model", *CHARGED, "updated_at"])
         changes.conversation_with(turn)
 
 

@@ -185,6 +185,12 @@ def fork_conversation(
         return _fork(message, changes.conversation, client_id, digest, owner)
 
 
+def _fork_title(old: Conversation) -> str:
+    """In a list, nobody could tell two chats of one name apart."""
+    longest = Conversation._meta.get_field("title").max_length
+    return (_("Fork of %(title)s") % {"title": old.title})[:longest] if old.title else ""
+
+
 def _fork(
     message: Message, old: Conversation, client_id: str, digest: str, owner: User
 ) -> Conversation:
@@ -199,7 +205,7 @@ def _fork(
         workspace_id=workspace_id,
         owner=owner,
         bud_id=old.bud_id,
-        title=old.title,
+        title=_fork_title(old),
         title_source=old.title_source or TitleSource.MESSAGE.value,
         client_id=client_id,
         client_digest=digest,

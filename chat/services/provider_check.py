@@ -26,6 +26,7 @@ from chat.providers.errors import (
     ProviderRefusedRequest,
     ProviderStalled,
 )
+from chat.providers.key_changes import refused_key
 from chat.providers.listing import (
     LONGEST_NAME,
     TOTAL_SECONDS,
@@ -272,7 +273,10 @@ def rotate_key(
 
 def _list(spec: ProviderSpec, offered: Collection[str] | None = None) -> ModelListing:
     asking = list_models(spec, offered=offered)
-    return runtime.run_sync(asking, timeout_seconds=TOTAL_SECONDS + 5)
+    try:
+        return runtime.run_sync(asking, timeout_seconds=TOTAL_SECONDS + 5)
+    except ProviderKeyRefused as error:
+        raise refused_key(spec, error) from error
 
 
 def keep_facts(

@@ -27,7 +27,10 @@ def theme_of(page: Page) -> str:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.sees_requests
 def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> None:
-    """REL-587: chosen in the chat, it is there on the next device before the first paint, and in the admin too."""
+    """REL-587, REL-2448: chosen in the chat, it is there on the next device before the first paint, and in the admin too.
+
+    Where the system gives the colours, the tab of the page still looks chosen.
+    """
     size = {"width": width, "height": 800}
     here = new_context(viewport=size, color_scheme="light").new_page()
     enter(here, ADMIN)
@@ -52,6 +55,12 @@ def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> No
     expect(there.get_by_label("Dark")).to_be_checked()
     screenshot(there, f"appearance-{width}-dark")
     expect_no_faults(there)
+    there.emulate_media(forced_colors="active")
+    grounds = there.locator(".tab-link").evaluate_all(
+        "tabs => tabs.slice(0, 2).map(tab => getComputedStyle(tab).backgroundColor)"
+    )
+    assert grounds[0] != grounds[1], "the second one is open"
+    there.emulate_media(forced_colors="none")
     there.get_by_role("button", name="Your account").click()
     with there.expect_response("**/account/appearance/?format=json"):
         there.get_by_role("button", name="Light", exact=True).click()

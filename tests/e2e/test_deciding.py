@@ -23,7 +23,10 @@ from tests.e2e.people import (
 
 
 def test_a_destructive_call_waits_and_a_refusal_is_told(member: Page) -> None:
-    """Journey 1: nothing runs before approval; the reason reaches the model."""
+    """Journey 1: nothing runs before approval; the reason reaches the model. REL-2448: its Stop is seen in any colours.
+
+    REL-2449: its card does not speak of the person as of somebody else.
+    """
     # A note of its own: other journeys delete those that the demo begins with.
     open_chat(member, "Notes", 'Write a note "dairy" with the text "milk"')
     approval_card(member).get_by_role("button", name="Allow once").click()
@@ -34,10 +37,18 @@ def test_a_destructive_call_waits_and_a_refusal_is_told(member: Page) -> None:
     expect(card).to_contain_text("dairy")
     expect(card).to_contain_text("Destructive")
     screenshot(member, "approval")
+    member.emulate_media(forced_colors="active")
+    sign, ground = member.locator(".stop-square").evaluate(
+        "one => [one, one.parentElement].map(box => getComputedStyle(box).backgroundColor)"
+    )
+    assert sign != ground
+    member.emulate_media(forced_colors="none")
     card.get_by_role("button", name="Refuse").click()
     card.get_by_role("textbox").fill("I still need milk")
     card.locator("form button[type=submit]").click()
     expect_idle(member)
+    expect(tool_card(member)).to_contain_text("Refused: I still need milk")
+    expect(tool_card(member)).not_to_contain_text("The user refused")
     answer = member.locator("article.answer").last
     expect(answer).to_contain_text("I did not run")
     expect(answer).to_contain_text("I still need milk")

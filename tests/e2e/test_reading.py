@@ -122,19 +122,21 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
 def test_what_is_nested_many_times_stays_on_the_page(
     new_context: NewContext, keeper: ScriptedModel
 ) -> None:
-    """REL-1354, REL-1353: and what may be no link says where it leads."""
+    """REL-1354, REL-1353: and what may be no link says where it leads. REL-2441: headings of all levels are bold."""
     keeper.clear()
     # The model says it word by word, so it indents by tabs.
     levels = "\n".join("\t" * level + f"- level {level}" for level in range(30))
     quotes = "> " * 30 + "deep quote"
     for _ in range(2):  # one of them is the title
-        keeper.say(f"{levels}\n\n{quotes}\n\n[Call us](tel:+41441234567)")
+        keeper.say(f"## Part\n\n### Section\n\n{levels}\n\n{quotes}\n\n[Call us](tel:+41441234567)")
     page = new_context(viewport={"width": 390, "height": 800}).new_page()
     enter(page, MEMBER)
     open_chat(page, "Keeper", "What is nested?")
     expect_idle(page)
     answer = page.locator("article.answer").last
     expect(answer).to_contain_text("Call us (tel:+41441234567)")
+    for heading in ("Part", "Section"):
+        expect(answer.get_by_role("heading", name=heading)).to_have_css("font-weight", "620")
     assert answer.locator("li li li li li li li li").count() > 0
     for words in ("level 29", "deep quote"):
         box = answer.get_by_text(words).last.bounding_box()

@@ -23,6 +23,9 @@ class ApiTokenAdmin(MadeElsewhere, WorkspaceModelAdmin):
     deletion_note = _(
         "Programs that use it are refused from the next request on. This cannot be undone: its owner makes a new one."
     )
+    where_from = _(
+        "Members make tokens for programs in their account, under “API tokens”. Here you see each one, and can revoke it."
+    )
     manage_permission = Permission.MANAGE_MEMBERS
     list_display = ["name", "user", "hint", "expires_at", "last_used_at"]
     list_select_related = ["user"]

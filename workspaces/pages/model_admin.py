@@ -19,6 +19,7 @@ from django.db import DataError, connection, models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -34,6 +35,8 @@ from workspaces.pages.seen_values import NoticesOthers, hold
 from workspaces.roles import Permission, has_permission
 from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import encrypted_fields
+from workspaces.words.formats import moment
+from workspaces.words.local_times import written_locally
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -70,6 +73,18 @@ def noticing(form: type[forms.ModelForm[Any]]) -> Any:
     return type(form.__name__, (NoticesOthers, form), {})
 
 
+class MomentColumn:
+    """A column of a list with moments: the server does not know the reader's time zone, and their browser does."""
+
+    def __init__(self, field: models.DateTimeField[Any, Any]) -> None:
+        self.__name__ = self.admin_order_field = self.field_name = field.name
+        self.short_description = field.verbose_name
+
+    def __call__(self, row: models.Model) -> SafeString | None:
+        at = getattr(row, self.field_name)
+        return written_locally(at, moment(at), "minute") if at else None
+
+
 class TrackedModelAdmin(ModelAdmin):
     """Saves and deletes so that each change is told to the audit log; a refused one is not called done."""
 
@@ -100,6 +115,15 @@ class TrackedModelAdmin(ModelAdmin):
         if row is not None and connection.in_atomic_block:
             hold(request, row)
         return row
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Show moments as the reader's browser writes them, as all other pages do."""
+        return [self._as_read(column) for column in super().get_list_display(request)]
+
+    def _as_read(self, column: Any) -> Any:
+        fields = {one.name: one for one in self.opts.fields}
+        field = fields.get(column) if isinstance(column, str) else None
+        return MomentColumn(field) if isinstance(field, models.DateTimeField) else column
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         """Have a list whose address may name a saved view."""

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from workspaces.words import formats
+from workspaces.words.local_times import written_locally
 
 register = template.Library()
 
@@ -40,54 +41,41 @@ for _write in (
 @register.filter
 def local_day(at: datetime | None) -> SafeString:
     """A day that the reader's browser writes."""
-    return _local(at, formats.day(at), "day")
+    return written_locally(at, formats.day(at), "day")
 
 
 @register.filter
 def local_moment(at: datetime | None) -> SafeString:
     """A moment that the reader's browser writes."""
-    return _local(at, formats.moment(at), "minute")
+    return written_locally(at, formats.moment(at), "minute")
 
 
 @register.filter
 def local_day_in_utc(at: datetime | None) -> SafeString:
     """A day in UTC that the reader's browser writes, beside words that say that it is in UTC."""
-    return _local(at, formats.day_in_utc(at), "day", "UTC")
+    return written_locally(at, formats.day_in_utc(at), "day", "UTC")
 
 
 @register.filter
 def local_moment_in(at: datetime | None, zone: tzinfo) -> SafeString:
     """A moment that the reader's browser writes, beside words that say in which time zone it is."""
-    return _local(at, formats.moment_in(at, zone), "minute", str(zone))
+    return written_locally(at, formats.moment_in(at, zone), "minute", str(zone))
 
 
 @register.filter
 def local_exact_moment(at: datetime | None) -> SafeString:
     """A moment with its seconds that the reader's browser writes."""
-    return _local(at, formats.exact_moment(at), "second")
+    return written_locally(at, formats.exact_moment(at), "second")
 
 
 @register.filter
 def local_instant(at: datetime | None) -> SafeString:
     """A time of day with its milliseconds that the reader's browser writes."""
     clock = f"{formats.exact_clock(at)}.{at.microsecond // 1000:03}" if at else ""
-    return _local(at, clock, "instant")
+    return written_locally(at, clock, "instant")
 
 
 @register.filter
 def typed_in_utc(at: datetime | None) -> str:
     """The value of a field of the type `datetime-local` that is in UTC."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if at else ""
-
-
-def _local(at: datetime | None, written: str, exactness: str, zone: str = "") -> SafeString:
-    """What the server knows, and what `src/pages/times.ts` needs to write it as the browser does.
-
-    Args:
-        zone: a time zone that holds in place of the reader's.
-    """
-    if not at:
-        return SafeString()
-    place = format_html(' data-zone="{}"', zone) if zone else ""
-    element = '<time datetime="{}" data-local="{}"{}>{}</time>'
-    return format_html(element, at.isoformat(), exactness, place, written)

@@ -7,9 +7,13 @@ import { startLiveCounts } from "./pages/live-counts";
 import "./browser/input-method";
 import "./pages/menus";
 import { startReadingNotices } from "./pages/reading-notices";
+import { localTimes } from "./pages/times";
 import { startTypedAddresses } from "./pages/typed-addresses";
 
 forgetAtSignOut();
+const { formats } = document.getElementById("page")?.dataset ?? {};
+if (formats) document.documentElement.dataset.formats = formats; // the page's own tag is the package's
+localTimes();
 startLiveCounts();
 startReadingNotices();
 startCardLabels();

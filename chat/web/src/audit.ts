@@ -34,6 +34,7 @@ const SERIES = 8;
 function colour(css: string): string {
   const probe = document.body.appendChild(document.createElement("i"));
   probe.style.color = css;
+  probe.style.setProperty("forced-color-adjust", "none"); // series are told apart by nothing else
   const found = getComputedStyle(probe).color;
   probe.remove();
   return found;

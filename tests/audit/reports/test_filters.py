@@ -32,6 +32,7 @@ def fields_of(text: str) -> dict[str, str]:
         ("person:ada", {"label": "ada*"}),
         ("person:ada@x.example", {"label": "ada@x.example"}),
         (f"person:{ID}", {"user": ID}),
+        ("who:ada", {"label": "ada*"}),
         ("since:7d", {"range": "custom", "since": "7d"}),
         ("since:2026-11-01 until:1d", {"range": "custom", "since": "2026-11-01", "until": "1d"}),
         (
@@ -48,7 +49,7 @@ def fields_of(text: str) -> dict[str, str]:
     ],
 )
 def test_what_is_typed_is_read(text: str, values: dict[str, str]) -> None:
-    """REL-402."""
+    """REL-402, REL-2446."""
     assert fields_of(text) == values
     assert read_filter({"q": text}, now=NOW).errors == ()
 
@@ -69,7 +70,7 @@ def test_what_is_typed_is_read(text: str, values: dict[str, str]) -> None:
         ('"open', "A quotation mark is missing"),
         ('tool:"a', "A quotation mark is missing"),
         ('a"b', "A quotation mark is missing"),
-        ("since:yesterday", "is not a date and time"),
+        ("since:last-week", "is not a date and time, such as 2026-11-26"),
         ("since:1d until:3d", "must be before"),
         ("duration:long", "takes a number"),
         ("duration:<0", "less than 0"),
@@ -108,6 +109,14 @@ def test_an_age_stays_one_in_what_is_kept() -> None:
     later = NOW + timedelta(days=1)
     kept = dict(part.split("=") for part in wanted.as_query().split("&"))
     assert read_filter(kept, now=later).since == later - timedelta(days=7)
+
+
+def test_yesterday_is_a_day_as_dates_are() -> None:
+    """REL-2446: in UTC, and it moves on with the days."""
+    wanted = read_filter({"q": "since:yesterday until:Today"}, now=NOW)
+    assert wanted.errors == ()
+    midnight = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
+    assert (wanted.since, wanted.until) == (midnight - timedelta(days=1), midnight)
 
 
 pytestmark = pytest.mark.django_db

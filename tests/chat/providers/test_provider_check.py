@@ -40,7 +40,7 @@ def where(chat: Chat, provider: ModelProvider) -> str:
 def test_a_provider_is_tested_and_its_models_are_listed(
     chat: Chat, provider: ModelProvider
 ) -> None:
-    """REL-452: with what it says of them, and a warning if the default model is none of them."""
+    """REL-452, REL-2445: with what it says of them, and a warning if the default model is none of them."""
     chat.model.models = {"data": [ROUTER, {"id": "local", "max_model_len": 8192}]}
     page = chat.tenant.client("admin").post(where(chat, provider))
     big, local = (one["model"] for one in page.context["models"])
@@ -48,8 +48,34 @@ def test_a_provider_is_tested_and_its_models_are_listed(
     assert (big.prompt_price, big.completion_price) == (Decimal("2.5"), Decimal(10))
     assert (local.context_tokens, local.sees_pictures) == (8192, None)
     assert "is not among them" in page.content.decode()
+    assert "Choose some above" in page.content.decode()
+    assert "Test the connection, or" not in page.content.decode()
     assert "sk-scripted-canary" not in page.content.decode()
     assert chat.tenant.client("member").post(where(chat, provider)).status_code == 403
+
+
+def test_a_new_provider_is_tested_at_once(chat: Chat) -> None:
+    """REL-2444: a wrong key is told before buds are given its model, and where it is changed."""
+    admin = chat.tenant.client("admin")
+    add = "/admin/chat/modelprovider/add/"
+    form = admin.get(add).content.decode()
+    assert "Leave empty if the provider needs none." in form
+    assert 'class="addlink' not in form  # it looks like the button that saves
+    draft = {
+        "base_url": chat.model.base_url,
+        "default_model": "m",
+        "new_api_key": "sk-wrong-canary",
+        "is_active": "on",
+        "known_models-TOTAL_FORMS": "0",
+        "known_models-INITIAL_FORMS": "0",
+    }
+    chat.model.models_status = 401
+    page = admin.post(add, {**draft, "name": "Wrong"}, follow=True).content.decode()
+    assert "Wrong was added, but does not answer yet: “Wrong” refused the API key" in page
+    assert "under “Change the key”" in page
+    chat.model.models_status = 200
+    page = admin.post(add, {**draft, "name": "Right"}, follow=True).content.decode()
+    assert "Right answered in" in page
 
 
 def test_what_is_kept_leaves_what_people_entered(chat: Chat, provider: ModelProvider) -> None:

@@ -185,7 +185,7 @@ def test_a_turn_with_many_steps_stops_before_the_next_request(priced: Chat) -> N
 
 
 def test_an_answer_that_is_stopped_still_costs(priced: Chat, hold: threading.Event) -> None:
-    """REL-1083: what its provider did not count is estimated, and marked so."""
+    """REL-1083, REL-2443: what its provider did not count is estimated, and marked so; it is of the model that was asked."""
     priced.model.give(Answer([chunk({"content": "Half an answer"}), hold, chunk({}, "stop"), DONE]))
     sent = priced.send()
     priced.watching.until(lambda event: event["type"] == "text.delta")
@@ -194,6 +194,7 @@ def test_an_answer_that_is_stopped_still_costs(priced: Chat, hold: threading.Eve
     row = spent(priced.tenant)
     assert row.tokens == row.estimated_tokens > 0
     assert row.cost > 0
+    assert priced.reload(sent.turn).model == "m"
 
 
 def test_where_no_price_is_known_only_tokens_count(chat: Chat) -> None:

@@ -127,7 +127,7 @@ def test_a_fork_of_too_many_messages_says_where_to_fork(
 
 
 def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
-    """The copy goes on by itself, with its cards, and the old conversation stays as it was."""
+    """The copy goes on by itself, with its cards, and the old conversation stays as it was. REL-2447: its title says so."""
     chat.model.call(("counting__plain", {"text": "boom"}))
     sent = chat.send("one")
     chat.watching.turn("waiting_for_approval")
@@ -152,6 +152,9 @@ def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
     )
     assert again == new
     assert new.forked_from == chat.conversation.pk
+    chat.conversation.refresh_from_db()
+    assert chat.conversation.title
+    assert new.title == f"Fork of {chat.conversation.title}"
     copied = path_to(chat.tenant.workspace.pk, new.leaf_id)
     assert [row.text for row in copied] == texts_of(chat)
     calls = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(turn__conversation=new)

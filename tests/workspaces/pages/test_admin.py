@@ -404,3 +404,11 @@ def test_a_tab_of_the_browser_has_the_name_of_its_list(tenant: Tenant) -> None:
     assert "<title>Model providers | Trellis</title>" in " ".join(page.split()).replace(
         "<title> ", "<title>"
     ).replace(" </title>", "</title>")
+
+
+@pytest.mark.parametrize("name", ["workspaces_apitoken", "chat_sharedchat", "chat_turn"])
+def test_a_list_that_others_fill_says_where_its_rows_come_from(tenant: Tenant, name: str) -> None:
+    """REL-2450: nobody can add a row there, so the empty page would be a dead end."""
+    page = tenant.client("admin").get(reverse(f"admin:{name}_changelist")).content.decode()
+    assert "Nothing here yet" in page
+    assert "Here you see" in page

@@ -30,6 +30,8 @@ const calls = {
   approved: "Approved",
   refused: "Refused",
   approvedBy: (person: string) => `Approved by ${person}`,
+  refusedCall: "This call was refused.",
+  refusedBecause: (reason: string) => `Refused: ${reason}`,
   refusedBy: (person: string) => `Refused by ${person}`,
   changedArguments: "with changed arguments",
   quoted: (text: string) => `: “${text}”`,

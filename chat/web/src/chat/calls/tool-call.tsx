@@ -74,6 +74,12 @@ function CachedTag({ at }: { at: string }) {
   );
 }
 
+/** What went wrong, for whoever reads the chat: the call's own words of a refusal are for the model. */
+function faultOf(call: ToolCall): string | null {
+  if (call.status !== "refused" || call.approval?.decision !== "refused") return call.error;
+  return call.approval.note ? t.refusedBecause(call.approval.note) : t.refusedCall;
+}
+
 function Decision({ call }: { call: ToolCall }) {
   const { approval } = call;
   if (!approval?.decision) return null;
@@ -135,7 +141,7 @@ function Details({ call }: { call: ToolCall }) {
           {call.error && (
             <div class="notice" data-tone={call.status === "refused" ? "warn" : "bad"}>
               <Icon name="alert" />
-              <span>{call.error}</span>
+              <span>{faultOf(call)}</span>
             </div>
           )}
           {call.result && (
@@ -232,7 +238,7 @@ export function ToolCallCard({ call }: { call: ToolCall }) {
       <ProgressLine call={call} />
       {!isOpen && call.error && call.status !== "succeeded" && (
         <p class="tool-error" data-tone={face.tone}>
-          {call.error}
+          {faultOf(call)}
         </p>
       )}
       <FileOfCall call={call} />
