@@ -33,6 +33,7 @@ from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
 from tests.e2e.people import MEMBER, enter
 from tests.e2e.pictures import check_picture
 from tests.e2e.screens import DESK, SCREENS, Screen, screens_of
+from tests.extent import IS_FULL
 from tests.fakes.scripted_model import ScriptedModel
 
 ARTIFACTS = ROOT / "test-artifacts"
@@ -256,7 +257,8 @@ def last_faults(context: BrowserContext) -> list[str]:
     found = []
     if pixels := find_overflow(page):
         found.append(f"{page.url}: {pixels} px too wide")
-    if report := find_faults(page):
+    # Colours take axe most of its time. A usual run looks at those of each page once, in test_looks.
+    if report := find_faults(page, without_colours=not IS_FULL):
         found.append(f"{page.url}: {report}")
     return found
 
