@@ -160,7 +160,7 @@ def test_a_test_reaches_the_functions_that_few_others_run_and_its_promises(tmp_p
     seconds = {f"tests/chat/test_a.py::test_{name}": 1.0 for name in ("a[x]", "a[y]", "b")}
     proofs = "| REL-01 | It holds. | `chat/test_a.py::test_a`<br>`chat/test_b.py::test_gone` |"
     tests = read_measures(tmp_path / "reached", seconds, proofs)
-    own = {(str(code), 1), (str(code), 4), "tests/chat/test_a.py", "REL-01"}
+    own: set[object] = {(str(code), 1), (str(code), 4), "tests/chat/test_a.py", "REL-01"}
     assert tests == {
         "tests/chat/test_a.py::test_a": Proof(2.0, own),
         "tests/chat/test_a.py::test_b": Proof(1.0, {"tests/chat/test_a.py"}),
