@@ -116,7 +116,7 @@ def _in_tag(contents: str) -> list[str]:
     found += [
         text for name, text in ARGUMENT.findall(contents) if name in ARGUMENTS and _has_words(text)
     ]
-    if contents.startswith("table_head "):
+    if contents.partition(" ")[0] in {"panel", "table", "table_head"}:
         found += [text for text in HEADING.findall(contents) if _has_words(text)]
     return found
 
@@ -171,6 +171,8 @@ def test_templates_hold_no_text_that_cannot_be_translated() -> None:
         ('{% include "a.html" with title="Hello" name="hello" %}', 1),
         ('{% include "a.html" with title=_("Hello") %}', 0),
         ('{% table_head _("Name") "Size" right="2" %}', 1),
+        ('{% table "Table of files" _("Name") %}{% endtable %}', 1),
+        ('{% panel "Files" id="files-heading" %}{% endpanel %}', 1),
         ('{{ name|default:"nobody" }}{{ name|default:_("nobody") }}', 1),
         ("{{ count }}{{ count|pluralize }}", 1),
         ('{% include "a.html" with title=_("5 % off") %}{% translate "5 % off" as title %}', 1),
