@@ -2,14 +2,16 @@
 
 Three nets: by value (the secrets that this process has revealed, in their usual codings: those of the workspace
 that the text is of, and the platform's), by key name (`authorization`, `api_key`, …), and by shape (well-known token
-formats). Values are masked, keys of objects never: two of them must not become one.
+formats). Keys of objects are masked as texts are, unless they are ordinary words; two of them never become one.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from workspaces.secret_memory import (
@@ -17,6 +19,7 @@ from workspaces.secret_memory import (
     MASK,
     SHORTEST_SECRET,
     WorkspaceId,
+    is_plain,
     is_secret_key,
     mask_known,
     remember_secret,
@@ -83,13 +86,60 @@ def redact_known(value: Any, *, workspace_id: WorkspaceId) -> Any:
 
     For what people and models read: a name or a shape alone is no reason to change it.
     """
+    mask = partial(mask_known, workspace_id=str(workspace_id))
+    return _redact_known(value, mask, _Names(mask))
+
+
+def _redact_known(value: Any, mask: Callable[[str], str], names: _Names) -> Any:
     if isinstance(value, str):
-        return mask_known(value, workspace_id=workspace_id)
-    if isinstance(value, Mapping):
-        return {key: redact_known(item, workspace_id=workspace_id) for key, item in value.items()}
+        return mask(value)
+    if isinstance(value, (dict, Mapping)):  # a dict is told faster than a Mapping
+        return {
+            name: _redact_known(item, mask, names)
+            for name, item in zip(names.of(value), value.values(), strict=True)
+        }
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [redact_known(item, workspace_id=workspace_id) for item in value]
+        return [_redact_known(item, mask, names) for item in value]
     return value
+
+
+class _Names:
+    """The keys of the objects within one value, as they may be shown. Ordinary words stay."""
+
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        self._mask = mask
+        self._clean: set[str] = set()
+        """Those without secrets: objects in a list have the same few."""
+
+    def of(self, value: Mapping[Any, Any]) -> Iterable[str]:
+        """The keys of an object, in their order, each another one."""
+        if self._clean.issuperset(value):
+            return value
+        names = [str(key) for key in value]
+        new = [name for name in names if name not in self._clean]
+        together = "\n".join(new)  # one look at all takes less than one at each
+        if self._mask(together) == together:
+            self._clean.update(new)
+            return names
+        return _made_distinct(names, [self._shown(name) for name in names])
+
+    def _shown(self, name: str) -> str:
+        masked = self._mask(name)
+        return name if masked == name or is_plain(name) else masked
+
+
+def _made_distinct(names: Sequence[str], shown: Sequence[str]) -> list[str]:
+    taken = set(names)
+    times: Counter[str] = Counter()
+    distinct = []
+    for name, masked in zip(names, shown, strict=True):
+        candidate = masked
+        while masked != name and candidate in taken:
+            times[masked] += 1
+            candidate = f"{masked} ({times[masked] + 1})"
+        taken.add(candidate)
+        distinct.append(candidate)
+    return distinct
 
 
 def cut_known(text: str, most: int, *, workspace_id: WorkspaceId) -> str:
@@ -159,23 +209,24 @@ def redact(value: Any, note: Note | None = None, *, workspace_id: WorkspaceId) -
     """
     whose = str(workspace_id)  # as text, which every string in it is looked up by
     if isinstance(value, str):
-        return _redact(value, (), note, whose)
+        return _Redaction(note, whose).value(value, ())
     texts: list[str] = []
+    names: dict[str, None] = {}
     try:
-        copied = _copy(value, texts)
+        copied = _copy(value, texts, names)
     except _SecretNamed:
-        return _redact(value, (), note, whose)
+        return _Redaction(note, whose).value(value, ())
     # Nearly always there is nothing to mask, and one look at all texts takes less than one at each.
-    _, rule = _redact_text("\n".join(texts), whose)
-    return _redact(value, (), note, whose) if rule else copied
+    _, rule = _redact_text("\n".join((*texts, *names)), whose)
+    return _Redaction(note, whose).value(value, ()) if rule else copied
 
 
 class _SecretNamed(Exception):
     """A name says that its value is a secret."""
 
 
-def _copy(value: Any, texts: list[str]) -> Any:
-    """A copy of a JSON-like value that has no secrets by name; its texts are put into a list.
+def _copy(value: Any, texts: list[str], names: dict[str, None]) -> Any:
+    """A copy of a JSON-like value that has no secrets by name; its texts and its names are put aside.
 
     Raises:
         _SecretNamed: it has one.
@@ -189,48 +240,49 @@ def _copy(value: Any, texts: list[str]) -> Any:
             name = str(key)
             if is_secret_key(name) and item not in _EMPTY:
                 raise _SecretNamed
+            names[name] = None
             if type(item) is str:
                 texts.append(item)
                 copied[name] = item
             else:
-                copied[name] = _copy(item, texts)
+                copied[name] = _copy(item, texts, names)
         return copied
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_copy(item, texts) for item in value]
+        return [_copy(item, texts, names) for item in value]
     return value
 
 
-def _redact(value: Any, path: tuple[str | int, ...], note: Note | None, workspace_id: str) -> Any:
-    if isinstance(value, str):
-        text, rule = _redact_text(value, workspace_id)
-        if rule and note is not None:
-            note(path, rule)
-        return text
-    if isinstance(value, (dict, Mapping)):  # a dict is told faster than a Mapping
-        return {
-            str(key): _redact_named(str(key), item, path, note, workspace_id)
-            for key, item in value.items()
-        }
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [
-            _redact(item, (*path, place), note, workspace_id) for place, item in enumerate(value)
-        ]
-    return value
+class _Redaction:
+    """One value that has something to be masked."""
 
+    def __init__(self, note: Note | None, workspace_id: str) -> None:
+        self._note = note or (lambda _place, _rule: None)
+        self._mask = partial(_redact_text, workspace_id=workspace_id)
+        self._names = _Names(lambda name: self._mask(name)[0])
 
-def _redact_named(
-    name: str,
-    value: Any,
-    path: tuple[str | int, ...],
-    note: Note | None,
-    workspace_id: str,
-) -> Any:
-    place = (*path, name)
-    if is_secret_key(name) and value not in _EMPTY:
-        if note is not None:
-            note(place, "key")
-        return MASK
-    return _redact(value, place, note, workspace_id)
+    def value(self, value: Any, path: tuple[str | int, ...]) -> Any:
+        if isinstance(value, str):
+            text, rule = self._mask(value)
+            if rule:
+                self._note(path, rule)
+            return text
+        if isinstance(value, (dict, Mapping)):  # a dict is told faster than a Mapping
+            return {
+                name: self._named(str(key), item, path, name)
+                for (key, item), name in zip(value.items(), self._names.of(value), strict=True)
+            }
+        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+            return [self.value(item, (*path, place)) for place, item in enumerate(value)]
+        return value
+
+    def _named(self, name: str, value: Any, path: tuple[str | int, ...], shown: str) -> Any:
+        place = (*path, shown)
+        if shown != name:
+            self._note(place, self._mask(name)[1])
+        if is_secret_key(name) and value not in _EMPTY:
+            self._note(place, "key")
+            return MASK
+        return self.value(value, place)
 
 
 def redact_event(

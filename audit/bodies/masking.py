@@ -110,7 +110,7 @@ class Masking:
         marks = _Marks(root)
         masked = redact(value, marks.note, workspace_id=self.workspace_id)
         for path in self.paths:
-            masked = _mask_path(masked, path, root, marks)
+            masked = _mask_path(value, masked, path, root, marks)
         if self.detectors:
             masked = self._detect(masked, (), marks)
         return masked, marks.found
@@ -158,18 +158,40 @@ def _escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
-def _mask_path(value: Any, path: MaskedPath, root: str, marks: _Marks) -> Any:
-    document = {root: value}
-    for match in path.query.finditer(document):
-        if not match.parts:
-            continue  # "$" alone: the document itself stays one
+def _mask_path(value: Any, masked: Any, path: MaskedPath, root: str, marks: _Marks) -> Any:
+    """Mask what a path names in a value. Keys may be masked already, so the path is looked for in the value as it was."""
+    document = {root: masked}
+    names: dict[int, dict[str, str]] = {}
+    for match in path.query.finditer({root: value}):
+        place = _place_in(document, {root: value}, match.parts, names)
+        if not place:
+            continue  # "$" alone: the document itself stays one; or masked whole
         holder: Any = document
-        for part in match.parts[:-1]:
+        for part in place[:-1]:
             holder = holder[part]
-            if holder == MASK:
-                break
-        else:
-            if holder[match.parts[-1]] != MASK:
-                holder[match.parts[-1]] = MASK
-                marks.note(match.parts[1:], "path")
+        if holder[place[-1]] != MASK:
+            holder[place[-1]] = MASK
+            marks.note(place[1:], "path")
     return document[root]
+
+
+def _place_in(
+    masked: Any, value: Any, parts: Sequence[str | int], names: dict[int, dict[str, str]]
+) -> tuple[str | int, ...]:
+    """The same place in the masked value; none if what is around it is masked as a whole.
+
+    Args:
+        names: by object, its keys as they are masked; filled here, where a key is.
+    """
+    place: list[str | int] = []
+    for part in parts:
+        if masked == MASK:
+            return ()
+        own = part
+        if isinstance(part, str) and part not in masked:
+            if id(value) not in names:
+                names[id(value)] = dict(zip(value, masked, strict=True))
+            own = names[id(value)][part]
+        masked, value = masked[own], value[part]
+        place.append(own)
+    return tuple(place)

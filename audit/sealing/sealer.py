@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import CharField
+from django.db.models import CharField, QuerySet
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -90,28 +91,45 @@ def seal_again() -> int:
 
     One that lost its seal is none of these: nobody refused it.
     """
-    alarms = AuditEntry.objects.across_workspaces().filter(action=Action.LOG_INTRUSION.value)
+    count = sum(_put_back(ids) for ids in _refused(_alarms()))
+    if count:
+        logger.warning("audit_entries_sealed_again", extra={"count": count})
+    return count
+
+
+def count_refused(since: datetime | None) -> int:
+    """How many entries were refused since then that have no seal by now, and wait for none; None: since ever."""
+    alarms = _alarms() if since is None else _alarms().filter(created_at__gt=since)
+    return sum(len(_without_seal(ids)) for ids in _refused(alarms))
+
+
+def _alarms() -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.across_workspaces().filter(action=Action.LOG_INTRUSION.value)
+
+
+def _refused(alarms: QuerySet[AuditEntry]) -> Iterator[list[UUID]]:
+    """The ids of entries that alarms name, in order and piece by piece."""
     ids = {
         UUID(name)
         for details in alarms.order_by("-pk").values_list("details", flat=True)[:_ALARMS]
         for name in named_in(mapping_of(details))
     }
     in_order = sorted(ids)
-    count = sum(
-        _put_back(in_order[start : start + _AT_ONCE]) for start in range(0, len(ids), _AT_ONCE)
-    )
-    if count:
-        logger.warning("audit_entries_sealed_again", extra={"count": count})
-    return count
+    for start in range(0, len(ids), _AT_ONCE):
+        yield in_order[start : start + _AT_ONCE]
 
 
-def _put_back(ids: Sequence[UUID]) -> int:
-    """Have those of these entries wait for a seal that have none and are ours; gives how many."""
+def _without_seal(ids: list[UUID]) -> list[UUID]:
     done = set(AuditSeal.objects.filter(entry_id__in=ids).values_list("entry_id", flat=True))
     done |= set(PendingSeal.objects.filter(entry_id__in=ids).values_list("entry_id", flat=True))
+    return [pk for pk in ids if pk not in done]
+
+
+def _put_back(ids: list[UUID]) -> int:
+    """Have those of these entries wait for a seal that have none and are ours; gives how many."""
     ours = [
         pk
-        for pk, entry in sorted(entries_by_id(pk for pk in ids if pk not in done).items())
+        for pk, entry in sorted(entries_by_id(_without_seal(ids)).items())
         if is_marked(entry, is_demanded=True)
     ]
     PendingSeal.objects.bulk_create(PendingSeal(entry_id=pk) for pk in ours)

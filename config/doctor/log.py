@@ -10,6 +10,7 @@ from django.utils import timezone
 from audit import trigger_check
 from audit.health import health
 from audit.proof import marks
+from audit.sealing.sealer import count_refused
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from workspaces.database.migration_state import count_missing
 
@@ -46,6 +47,13 @@ def check_seals(part: str) -> DoctorFinding:
             "the key that signed the log is not in the settings",
             "Put it behind the first in TRELLIS_AUDIT_SIGNING_KEYS and restart."
             " If it is lost for good, run: python3 manage.py declare_keys_lost",
+        )
+    if refused := count_refused(found.verified_at):
+        return failed(
+            part,
+            f"{refused} entries got no seal: another TRELLIS_AUDIT_KEY wrote them, or nothing of Trellis did",
+            "Look for a process with another key, and have it use this one. Then run: python3 manage.py verify_audit"
+            " --json, and read docs/audit.md before you change anything.",
         )
     if found.oldest_pending_seconds > SEALING_SECONDS:
         return look(

@@ -48,7 +48,7 @@ def clean_offers(items: Iterable[Any], workspace_id: UUID) -> tuple[list[dict[st
 
 
 def _clean_offer(item: Mapping[str, Any], workspace_id: UUID) -> dict[str, Any]:
-    cleaned: dict[str, Any] = redact_known(item, workspace_id=workspace_id)
+    cleaned = _with_its_keys(item, workspace_id)
     cleaned.update({key: item[key] for key in _NAMES if key in item})
     cleaned.update({key: clean_schema(item[key], workspace_id) for key in _SCHEMAS if key in item})
     given, shown = item.get("arguments"), cleaned.get("arguments")
@@ -83,5 +83,10 @@ def clean_question(asked: AskedInput, workspace_id: UUID) -> AskedInput:
         asked,
         message=redact_known(asked.message, workspace_id=workspace_id),
         schema=clean_schema(asked.schema, workspace_id),
-        params=redact_known(asked.params, workspace_id=workspace_id),
+        params=_with_its_keys(asked.params, workspace_id),
     )
+
+
+def _with_its_keys(value: Mapping[str, Any], workspace_id: UUID) -> dict[str, Any]:
+    """What the protocol describes: its own words are keys, such as `inputSchema` or `maxTokens`, and stay."""
+    return {key: redact_known(part, workspace_id=workspace_id) for key, part in value.items()}

@@ -211,8 +211,29 @@ def test_words_are_told_from_keys() -> None:
         assert not is_plain(key)
 
 
-def test_masking_changes_no_key() -> None:
-    """SEC-223: two keys never become one, so no value is lost with them."""
+def test_secrets_in_keys_are_masked_and_no_two_become_one() -> None:
+    """SEC-995: an object keyed by its own token; each value keeps a key of its own, and its place in the marks."""
+    remember("k3y-4711-abc")
+    remember("k3y-4712-def")
+    value = {
+        f"{MASK} (2)": 0,
+        "k3y-4711-abc": 1,
+        "k3y-4712-def": [{"k3y-4711-abc": "sk-" + "a" * 20}],
+    }
+    shown = {f"{MASK} (2)": 0, MASK: 1, f"{MASK} (3)": [{MASK: "sk-" + "a" * 20}]}
+    assert redact_known(value, workspace_id=OURS) == shown
+    assert redact_known(value, workspace_id=THEIRS) == value
+    marks: list[tuple[tuple[str | int, ...], str]] = []
+    shown[f"{MASK} (3)"] = [{MASK: MASK}]
+    assert redact(value, lambda *mark: marks.append(mark), workspace_id=OURS) == shown
+    inner = (f"{MASK} (3)", 0, MASK)
+    assert marks == [((MASK,), "known"), (inner[:1], "known"), (inner, "known"), (inner, "shape")]
+    many = {f"sk-{number:020}": number for number in range(20_000)}
+    assert list(redact(many, workspace_id=OURS).values()) == list(many.values())
+
+
+def test_words_that_are_keys_stay() -> None:
+    """SEC-223: even if somebody declared them a secret; the names of fields are such words."""
     remember("customer")
     remember("customers")
     value = {"customer": "a customer", "customers": [{"customer-2": 1}], "token": "x"}
@@ -238,7 +259,9 @@ _VALUES = st.recursive(
     _TEXTS | st.none() | st.booleans() | st.integers(),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["a", "password", "api_key", "b"]), inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["a", "password", "api_key", "b", "x k3y-4711-abc"]), inner, max_size=4
+        )
     ),
 )
 
@@ -247,11 +270,12 @@ _VALUES = st.recursive(
 def test_a_value_is_masked_as_each_of_its_texts_would_be(value: Any) -> None:
     """SEC-94: whatever is looked at together."""
     remember("known-secret-1")
+    remember("k3y-4711-abc")
 
     def one_by_one(part: Any) -> Any:
         if isinstance(part, dict):
             return {
-                name: MASK
+                redact_text(name, workspace_id=OURS): MASK
                 if is_secret_key(name) and inner not in (None, "", [], {})
                 else one_by_one(inner)
                 for name, inner in part.items()

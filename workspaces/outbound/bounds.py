@@ -35,19 +35,28 @@ LINES_AT_ONCE: Final = 50_000
 
 
 class Pace:
-    """How fast lines or bytes are read: so many at once, and so many per second from then on."""
+    """How fast lines, bytes or messages are read: so many at once, and so many per second from then on."""
 
-    def __init__(self, per_second: float) -> None:
+    def __init__(self, per_second: float, *, at_once: int | None = None) -> None:
         self._per_second = per_second
+        self._at_once = LINES_AT_ONCE if at_once is None else at_once
         self._behind_at = 0.0
         """When all that was read would have been, at that speed."""
 
     def take(self, count: int) -> float:
         """Count what was read; gives how long to wait before it is handed on."""
         now = time.monotonic()
-        room = LINES_AT_ONCE / self._per_second
-        self._behind_at = max(self._behind_at, now - room) + count / self._per_second
+        self._behind_at = self._after(count, now)
         return max(0.0, self._behind_at - now)
+
+    def has_room(self) -> bool:
+        """Whether one more would not have to wait."""
+        now = time.monotonic()
+        return self._after(1, now) <= now
+
+    def _after(self, count: int, now: float) -> float:
+        room = self._at_once / self._per_second
+        return max(self._behind_at, now - room) + count / self._per_second
 
 
 class ResponseTooLarge(httpx2.DecodingError):

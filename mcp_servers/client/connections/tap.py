@@ -16,6 +16,7 @@ from mcp_servers.client.connections.flights import CURRENT
 from mcp_servers.client.connections.permits import PermitRefused
 from mcp_servers.client.sdk import mcp, mcp_types
 from mcp_servers.client.transports.http_failures import without_mark
+from workspaces.outbound.bounds import Pace
 from workspaces.process.failpoints import Failpoint, failpoint
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _HEADER_DEPTH: Final = 20
 _MOST_MARKED: Final = 2000
 _MOST_ASKED: Final = 4096
+REQUESTS_AT_ONCE: Final = 100
+"""Of a server over one connection. Each is a task and a message of ours, so a flood of them would fill the memory."""
+REQUESTS_PER_SECOND: Final = 20.0
+"""And from then on; more are not taken, nor answered."""
 
 
 @dataclass(slots=True)
@@ -76,6 +81,8 @@ class Tap:
         self._bystander = bystander
         self._asked: dict[str, _Sent] = {}
         self._asked_of_us: dict[str, tuple[str, Flight | None]] = {}
+        self._pace = Pace(REQUESTS_PER_SECOND, at_once=REQUESTS_AT_ONCE)
+        self._is_flooded = False
         self.has_greeted = False
         """A handshake has gone out over what is open now."""
         self.on_end = on_end
@@ -116,6 +123,18 @@ class Tap:
             call=call,
             is_check=_is_check(flight),
         )
+
+    def takes(self, item: object) -> bool:
+        """Whether a message of the server is looked at: requests that come too fast are not."""
+        message = getattr(item, "message", None)
+        if not isinstance(message, mcp_types.JSONRPCRequest):
+            return True
+        was_flooded, self._is_flooded = self._is_flooded, not self._pace.has_room()
+        if not self._is_flooded:
+            self._pace.take(1)
+        elif not was_flooded:
+            self._trace.event("The server asks too much at once; what is too much is not answered.")
+        return not self._is_flooded
 
     def received(self, item: object, flight: Flight | None = None) -> None:
         """Note a message of the server, and take out what the SDK is not to see.
@@ -319,8 +338,8 @@ class TapRead:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Any:
-        item = await self._inner.receive()
-        self._show(item)
+        while not self._shows(item := await self._inner.receive()):
+            pass
         return item
 
     def __aiter__(self) -> TapRead:
@@ -328,16 +347,19 @@ class TapRead:
 
     async def __anext__(self) -> Any:
         try:
-            item = await self._inner.__anext__()
+            while not self._shows(item := await self._inner.__anext__()):
+                pass
         except StopAsyncIteration:
             self._tap.on_end()
             raise
-        self._show(item)
         return item
 
-    def _show(self, item: object) -> None:
+    def _shows(self, item: object) -> bool:
+        if not self._tap.takes(item):
+            return False
         context = self.last_context
         self._tap.received(item, context.get(CURRENT) if context is not None else None)
+        return True
 
     def close(self) -> None:
         self._inner.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
@@ -26,6 +25,7 @@ from mcp_servers.client.transports.http_failures import (
 )
 from mcp_servers.client.transports.messages import is_recorded
 from mcp_servers.client.transports.surrogates import HalfMender, without_halves
+from workspaces.outbound.bounds import Pace
 
 _EVENTS: Final = "text/event-stream"
 _TRANSPORT_FAILED_STATUS: Final = 599
@@ -40,20 +40,6 @@ DELETE_SECONDS: Final = 3.0
 """How long a server may take to take note of the end of a session."""
 
 
-class _Pace:
-    """When the next stream may be asked for: each waits behind the one before it."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-
-    async def wait(self) -> None:
-        now = time.monotonic()
-        room = STREAMS_AT_ONCE / STREAMS_PER_SECOND
-        self._next = max(self._next, now - room) + 1 / STREAMS_PER_SECOND
-        if self._next > now:
-            await asyncio.sleep(self._next - now)
-
-
 class GuardTransport(httpx2.AsyncBaseTransport):
     """Wraps a transport; every POST gets an answer that the SDK understands."""
 
@@ -61,13 +47,13 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._moved: dict[httpx2.URL, httpx2.URL] = {}
         """Where the server has redirected to, so that a call is sent there at once."""
-        self._pace = _Pace()
+        self._pace = Pace(STREAMS_PER_SECOND, at_once=STREAMS_AT_ONCE)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "DELETE":
             return await self._delete(request)
         if request.method != "POST":
-            await self._pace.wait()
+            await asyncio.sleep(self._pace.take(1))
             response = await self._inner.handle_async_request(request)
             return _bounded(response) if _type_of(response) == _EVENTS else response
         for _ in range(_MOST_MOVES):

@@ -17,7 +17,7 @@ from audit.policies import forget_policy
 from audit.services import EntryDraft, Ref, record
 from tests.factories import Tenant
 from workspaces.errors import InvalidInput
-from workspaces.redaction import MASK
+from workspaces.redaction import MASK, remember_secret
 from workspaces.secrets import SecretUnreadable
 
 CARD, IBAN = "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00"
@@ -167,6 +167,19 @@ def test_the_workspaces_own_rules_mask_texts_and_numbers_and_say_so(tenant: Tena
         ("$['arguments']['rows'][1]['iban']", "iban"),
         ("$['arguments']['card']", "card"),
     }
+
+
+@pytest.mark.django_db
+def test_a_path_finds_what_stands_under_a_masked_key(tenant: Tenant) -> None:
+    """SEC-996: a key that somebody declares a secret hides no value from the workspace's rules."""
+    remember_secret("taxNumber", workspace_id=tenant.workspace.pk)
+    settle_policy(tenant, masked_paths=["$.arguments.rows[*].taxNumber"])
+    entry = entry_with(tenant, arguments={"rows": [{"a": 1, "taxNumber": 4711}]})
+    stored = read_body(entry)
+    assert stored is not None
+    assert json.loads(stored.arguments or "") == {"rows": [{"a": 1, MASK: MASK}]}
+    place = f"$['arguments']['rows'][0]['{MASK}']"
+    assert entry.redactions == [{"path": place, "rule": rule} for rule in ("known", "path")]
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,23 @@ def test_what_waited_for_its_seal_when_the_key_changed_is_sealed_once_it_is_back
     assert AuditSeal.objects.filter(entry_id__in=[one.pk for one in waiting]).count() == 2
 
 
+def test_refused_entries_are_told_before_the_next_verification(tenant: Tenant) -> None:
+    """REL-2482: the doctor called the seals well under the right key, while another process wrote under another."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    with other_key():
+        write(tenant, 2)
+        waiting = [one.entry_id for one in PendingSeal.objects.all()]
+    write(tenant, 3)
+    sealer.seal_pending()
+    found = looked()
+    assert (found.state, found.text.split()[0]) == (FindingState.FAILED, "2")
+    assert "verify_audit" in found.advice
+    with other_key():
+        assert sealer.seal_again() == len(waiting)
+    assert looked().state is FindingState.OK
+
+
 @pytest.mark.parametrize("entries", [5, "all", [{"id": 1}, 7, None, ["a"]]])
 def test_an_alarm_that_names_no_entries_keeps_nobody_from_verifying(
     tenant: Tenant, entries: object

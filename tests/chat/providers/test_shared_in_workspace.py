@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from chat.models import Bud, ModelProvider, ProviderModel, SharedProvider
 from chat.providers.choosing import provider_for
+from chat.providers.errors import ProviderSwitchedOff
 from chat.services.models import models_of
 from chat.services.shared_providers import (
     delete_shared_provider,
@@ -152,8 +153,10 @@ def test_people_choose_its_models_at_its_list_prices(
 
 
 @pytest.mark.django_db
-def test_pages_say_why_it_does_not_answer(tenant: Tenant, owner: Actor) -> None:
-    """REL-940: a withdrawn one that something still uses may be deleted once nothing does."""
+def test_pages_say_why_it_does_not_answer(
+    tenant: Tenant, owner: Actor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-940, REL-2481: a withdrawn one that something still uses may be deleted once nothing does."""
     shared = share(owner, tenant)
     client, row = tenant.client("admin"), row_of(tenant)
     bud = make_bud(tenant, "Notes")
@@ -165,7 +168,12 @@ def test_pages_say_why_it_does_not_answer(tenant: Tenant, owner: Actor) -> None:
     assert "they have switched it off" in client.post(page).content.decode()
     assert "they have switched it off" in client.get(edit_page(row)).content.decode()
     assert "switched off there" in client.get("/admin/chat/modelprovider/").content.decode()
+    caplog.clear()
     assert api(tenant, "POST", f"{row.pk}/check/").status_code == 502
+    (line,) = [one for one in caplog.records if one.name.startswith("django_structlog")]
+    assert isinstance(line.msg, dict)
+    assert (line.msg["code"], line.msg["error"]) == (502, ProviderSwitchedOff.code)
+    assert (line.msg["event"], line.exc_info) == ("request_finished", None)
     withdraw_provider(shared=shared, workspace=tenant.workspace, actor=owner)
     assert "no longer shared with this workspace" in client.get(page).content.decode()
     assert client.get(f"/w/{tenant.workspace.slug}/buds/{bud.pk}/").status_code == 200

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import anyio
 import pytest
+from mcp.shared.message import SessionMessage
 
-from mcp_servers.client.connections import calls, runtime, tracing
+from mcp_servers.client.connections import calls, runtime, tap, tracing
 from mcp_servers.client.connections.flights import CallRef
 from mcp_servers.client.connections.hooks import TraceRecord, hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer
+from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
 from tests.fakes.mcp_server import RawServer, reply, reply_result
@@ -338,6 +341,26 @@ async def test_noting_costs_a_call_next_to_nothing(traced: Traced) -> None:
     await runtime.run(count())
     calls = sum(event in ("call", "c_call") for event in seen)
     assert calls < 60, calls
+
+
+async def test_of_a_flood_of_requests_some_are_taken() -> None:
+    """SEC-997: whatever their ids. Each would be a task and an answer of ours; the answer behind them comes all the same."""
+    trace = ConnectionTrace(spec_of_nothing(), TraceBuffer())
+    shown = tap.Tap(trace, sole_flight=lambda: None, bystander=lambda: None, on_end=lambda: None)
+
+    async def take() -> list[Any]:
+        sender, receiver = anyio.create_memory_object_stream[Any](601)
+        ping = mcp_types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping")
+        answer = mcp_types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})
+        for _ in range(600):
+            sender.send_nowait(SessionMessage(ping))
+        sender.send_nowait(SessionMessage(answer))
+        sender.close()
+        return [item.message async for item in tap.TapRead(receiver, shown)]
+
+    *taken, last = await runtime.run(take())
+    assert tap.REQUESTS_AT_ONCE <= len(taken) <= tap.REQUESTS_AT_ONCE + 5 * tap.REQUESTS_PER_SECOND
+    assert last.id == 1
 
 
 async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
