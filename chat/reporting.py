@@ -28,7 +28,7 @@ from audit.reports.providers import (
 from chat.models import CheckResult, KnowledgePreparation, ToolCall, Turn, WebhookDelivery
 from chat.providers.spending_months import month_of_workspace, most_spending
 from chat.providers.spending_refusals import RULES
-from chat.providers.spending_words import begin_in_words
+from chat.providers.spending_words import begin_as_read
 from chat.values import ToolCallStatus
 from workspaces.delivery.outbox import state_of
 from workspaces.models import Workspace
@@ -121,7 +121,7 @@ def spending_report(workspace_id: UUID) -> Spending:
     spent = found.workspace.spent
     slug = Workspace.objects.values_list("slug", flat=True).get(pk=workspace_id)
     return Spending(
-        begins_anew=begin_in_words(found.month),
+        begins_anew=begin_as_read(found.month),
         tokens=spent.tokens,
         cost=spent.known_cost,
         unpriced_tokens=spent.unpriced_tokens,

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Spender:
 class Spending:
     """What models cost a workspace in this month."""
 
-    begins_anew: str
+    begins_anew: SafeString
     """When, in words."""
     tokens: int
     cost: Decimal | None

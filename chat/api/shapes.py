@@ -417,6 +417,11 @@ class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):
     text = serializers.CharField()
     attachments = QueuedAttachment(many=True)
     is_next = serializers.BooleanField(help_text="It interrupts what runs.")
+    held_by = serializers.ChoiceField(
+        choices=TURN_STATUSES,
+        allow_null=True,
+        help_text="How the turn ended after which it was not sent: only its writer sends it. Null: it waits its turn.",
+    )
     bud_id = serializers.UUIDField(
         allow_null=True, help_text="The bud that answers in place of the conversation's."
     )

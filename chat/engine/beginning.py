@@ -294,10 +294,10 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     """A turn has ended: begin with what waits in the queue.
 
     After an answer the first in the queue is sent. After a failure or a stop only one that was meant to interrupt:
-    the others wait until the person has seen what happened. Of compared answers, the last one to end decides.
+    the others stay until the person sends them. Of compared answers, the last one to end decides.
     """
     rows = QueuedMessage.objects.for_workspace(turn.workspace_id).filter(
-        conversation_id=turn.conversation_id
+        conversation_id=turn.conversation_id, held_by=""
     )
     queued = rows.order_by("order_key", "pk").first()
     if queued is None:
@@ -306,6 +306,8 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     if most_urgent(statuses) is not None:
         return None
     if TurnStatus.COMPLETED not in statuses and not queued.is_next:
+        rows.update(held_by=turn.status)
+        changes.queue()
         return None
     if is_suspended(turn.workspace_id, queued.asked_by_id):
         return None

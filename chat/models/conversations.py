@@ -277,6 +277,13 @@ class QueuedMessage(WorkspaceModel):
     is_next = models.BooleanField(
         default=False, help_text=_("Sent even if the running turn is stopped: that was the wish.")
     )
+    held_by = models.CharField(
+        max_length=20,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("How the turn ended after which it was not sent; empty: it waits its turn."),
+    )
     order_key = models.PositiveIntegerField()
 
     asked_by = models.ForeignKey(

@@ -8,6 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from chat.models import (
@@ -21,7 +22,7 @@ from chat.models.spending import USUAL_WARNING
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month, current_month
 from chat.providers.spending import LimitOwner, LimitUse
-from chat.providers.spending_words import begin_in_words, limit_in_words, used_in_words
+from chat.providers.spending_words import begin_as_read, limit_in_words, used_in_words
 from workspaces.database import database_now
 from workspaces.models import User, Workspace
 from workspaces.words.formats import money
@@ -131,9 +132,9 @@ class WorkspaceMonth:
         return usual_limit(self.policy)
 
     @property
-    def begins_anew(self) -> str:
+    def begins_anew(self) -> SafeString:
         """When the next month begins, in words."""
-        return begin_in_words(self.month)
+        return begin_as_read(self.month)
 
     @property
     def standings(self) -> list[LimitStatus]:
@@ -223,9 +224,9 @@ class PersonMonth:
     """What all members may spend who have no limit of their own."""
 
     @property
-    def begins_anew(self) -> str:
+    def begins_anew(self) -> SafeString:
         """When the next month begins, in words."""
-        return begin_in_words(self.month)
+        return begin_as_read(self.month)
 
 
 def month_of_person(workspace_id: UUID, person_id: UUID) -> PersonMonth:

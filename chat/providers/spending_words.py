@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.providers.base import MonthLimit
 from chat.providers.months import Month
 from chat.providers.spending import CrossedThreshold, LimitOwner, LimitUse
-from workspaces.words.formats import day, money, whole
+from workspaces.words.formats import day, day_in, money, time_zone_of, whole
+from workspaces.words.local_times import written_locally
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -51,6 +54,13 @@ def limit_in_words(limit: MonthLimit) -> str:
 def begin_in_words(month: Month) -> str:
     """When a limit begins anew, such as "1 Dec 2026 (Europe/Zurich)"."""
     return f"{day(month.begins_anew_on)} ({month.zone_name})"
+
+
+def begin_as_read(month: Month) -> SafeString:
+    """The same on a page, where the reader's browser writes the day."""
+    at, zone = month.begins_anew_at, time_zone_of(month.zone)
+    day_there = written_locally(at, day_in(at, zone), "day", month.zone_name)
+    return format_html("{} ({})", day_there, month.zone_name)
 
 
 def refusal_in_words(line: LimitUse, month: Month, provider: str) -> str:

@@ -186,9 +186,14 @@ def fork_conversation(
 
 
 def _fork_title(old: Conversation) -> str:
-    """In a list, nobody could tell two chats of one name apart."""
+    """In a list, nobody could tell two chats of one name apart. A fork of a fork is named as one of the first chat."""
     longest = Conversation._meta.get_field("title").max_length
-    return (_("Fork of %(title)s") % {"title": old.title})[:longest] if old.title else ""
+    named = _("Fork of %(title)s")
+    first, _place, last = named.partition("%(title)s")
+    title = old.title
+    if old.forked_from and title.startswith(first) and title.endswith(last):
+        title = title[len(first) : len(title) - len(last)]
+    return (named % {"title": title})[:longest] if title else ""
 
 
 def _fork(

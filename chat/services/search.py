@@ -48,6 +48,10 @@ _AROUND: Final = 80
 """Characters of an excerpt before and after its first match."""
 _ENOUGH_AROUND: Final = 1_000
 """The same in a text as it is stored, in which most may be white space. Long texts take long to make fit to be shown."""
+_MARKS = re.compile(
+    r"^[ ]{0,3}(?:#{1,6}[ ]+|```.*$)|(?<![\w*])\*\*(?=\S)([^*\n]*[^*\s])\*\*(?![\w*])", re.M
+)
+"""What makes headings, blocks of code and bold words of Markdown."""
 _PARTS = re.compile(r'"([^"]+)"|(\w+)')
 
 
@@ -428,10 +432,14 @@ def _own(rows: Any, **owner: User | None) -> Any:
 
 
 def _excerpt(text: str, parts: list[SearchTerm]) -> tuple[tuple[str, bool], ...]:
-    """The text around the first match, cut into pieces."""
-    flat = " ".join(show_hidden(text).split())
+    """The text around the first match, cut into pieces; without marks of Markdown, where they were not looked for."""
     pattern = _pattern(parts)
+    shown_text = show_hidden(text)
+    flat = " ".join(_MARKS.sub(r"\1", shown_text).split())
     first = pattern.search(flat)
+    if first is None:
+        flat = " ".join(shown_text.split())
+        first = pattern.search(flat)
     at = first.start() if first else 0
     start = flat.rfind(" ", 0, at - _AROUND) + 1 if at > _AROUND else 0
     end = min(len(flat), at + 2 * _AROUND)

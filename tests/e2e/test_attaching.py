@@ -81,7 +81,7 @@ def test_the_first_message_takes_a_resource_along(member: Page) -> None:
 def test_files_go_along_with_a_message_and_are_read(
     page: Page, screen: Screen, tmp_path: Path
 ) -> None:
-    """REL-323, REL-321: from the start page on; one that cannot be read says why, and each opens beside the chat."""
+    """REL-323, REL-321, REL-2464: from the start page on; one that cannot be read says why, and each opens beside the chat."""
     enter(page, MEMBER)
     attach(
         page,
@@ -110,6 +110,7 @@ def test_files_go_along_with_a_message_and_are_read(
     # What is too large is told before it is sent, and can be taken out again.
     attach(page, tmp_path, ("huge.txt", b"x" * 30_000_000), ("note.txt", b"The word is apple"))
     expect(page.locator(".composer").get_by_role("alert")).to_contain_text("Too large")
+    expect(page.locator(".composer-hint")).to_have_text("Remove the file that is too large.")
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
     page.get_by_role("button", name="Remove huge.txt").click()
     page.get_by_role("button", name="Send").click()

@@ -19,7 +19,7 @@ from tests.e2e.people import (
 
 
 def test_a_question_is_answered_with_a_real_tool(member: Page) -> None:
-    """Journey 1: the card shows name, arguments, result and duration; the answer streams."""
+    """Journey 1: the card shows name, arguments, result and duration; the answer streams. REL-2466: its actions show."""
     open_chat(member, "Clock", "What time is it in Tokyo?")
     card = tool_card(member)
     expect(card).to_contain_text("time")
@@ -27,6 +27,8 @@ def test_a_question_is_answered_with_a_real_tool(member: Page) -> None:
     expect(card).to_contain_text("succeeded")
     expect(card).to_contain_text(re.compile(r"\d+ ms|\d+(\.\d+)? s"))
     expect(member.locator("article.answer").last).to_contain_text("In Tokyo it is now")
+    member.mouse.move(0, 0)
+    expect(member.locator("article.answer .message-actions")).to_have_css("opacity", "1")
     card.get_by_role("button").first.click()
     card.get_by_role("button", name="Arguments").click()
     expect(card).to_contain_text("Asia/Tokyo")

@@ -131,7 +131,7 @@ def _people(page: Page) -> None:
     expect(role.get_by_role("option")).to_have_text(["Admin", "Member"])
     page.get_by_role("button", name="Save", exact=True).first.click()
     expect(page.get_by_text("Saved.")).to_be_visible()
-    room(page, "Members")
+    room(page, "People, all fields")
     actions = page.locator("select[name=action] option")
     expect(actions.filter(has_text="Change role to admin")).to_have_count(1)
     expect(actions.filter(has_text=re.compile("owner|audit"))).to_have_count(0)

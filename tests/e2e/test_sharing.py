@@ -35,7 +35,7 @@ def look_at(page: Page, name: str, *widths: int) -> None:
 
 @pytest.mark.sees_requests
 def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewContext) -> None:
-    """REL-990, REL-991, REL-993, REL-995, REL-999, SEC-470, SEC-474: two people, one who was not chosen, and a stranger."""
+    """REL-2469, REL-990, REL-991, REL-993, REL-995, REL-999, SEC-470, SEC-474: two people, one who was not chosen, and a stranger."""
     page = new_context(bypass_csp=True).new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "Show me all formats")
@@ -46,6 +46,7 @@ def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewCon
     dialog.get_by_role("checkbox", name=ADMIN).check()
     look_at(page, "share-dialog", 1280, 390)
     dialog.get_by_role("button", name="Share", exact=True).click()
+    expect(dialog.get_by_label("Link", exact=True)).to_be_focused()
     field = dialog.get_by_role("textbox", name="Link")
     expect(field).to_be_visible()
     link = field.input_value()

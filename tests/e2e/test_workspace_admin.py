@@ -29,7 +29,7 @@ def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
     """Journey 2: how things are; members, invitations, buds, servers, tools, audit; nothing of the platform's."""
     enter(page, ADMIN, at="/admin/")
     expect(page.get_by_role("heading", name="How things are")).to_be_visible()
-    for name in ("Buds", "Servers", "Tools", "Members", "Invitations", "Audit log"):
+    for name in ("Buds", "Servers", "Tools", "People, all fields", "Invitations", "Audit log"):
         expect(page.get_by_role("link", name=name).first).to_be_visible()
     for name in ("Users", "Stdio programs"):
         expect(page.get_by_role("link", name=name)).to_have_count(0)

@@ -73,7 +73,7 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
 
     section = AdminSection.PEOPLE
     manage_permission = Permission.MANAGE_MEMBERS
-    page_name = _("Members")
+    page_name = _("People, all fields")
     deletion_note = _(
         "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. Their account and what they"
         " made stay. Nobody can read their chats; Audit → Settings erases them."

@@ -5,8 +5,9 @@ Admin classes of all apps inherit `WorkspaceModelAdmin`; a system check sees to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from django import forms
@@ -74,7 +75,7 @@ def noticing(form: type[forms.ModelForm[Any]]) -> Any:
 
 
 class MomentColumn:
-    """A column of a list with moments: the server does not know the reader's time zone, and their browser does."""
+    """Moments of a list or a form: the server does not know the reader's time zone, and their browser does."""
 
     def __init__(self, field: models.DateTimeField[Any, Any]) -> None:
         self.__name__ = self.admin_order_field = self.field_name = field.name
@@ -83,6 +84,10 @@ class MomentColumn:
     def __call__(self, row: models.Model) -> SafeString | None:
         at = getattr(row, self.field_name)
         return written_locally(at, moment(at), "minute") if at else None
+
+
+_column_of: Final = cache(MomentColumn)
+"""Always the same one: a form finds out by it which of its fields are only read."""
 
 
 class TrackedModelAdmin(ModelAdmin):
@@ -120,10 +125,33 @@ class TrackedModelAdmin(ModelAdmin):
         """Show moments as the reader's browser writes them, as all other pages do."""
         return [self._as_read(column) for column in super().get_list_display(request)]
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show moments that are only read in the same way."""
+        return [self._as_read(field) for field in super().get_readonly_fields(request, obj)]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Name fields that are only read as the form knows them."""
+        read = self.get_readonly_fields(request, obj)
+        is_read = obj is not None and not self.has_change_permission(request, obj)
+        return [
+            (
+                name,
+                {
+                    **options,
+                    "fields": [self._as_shown(f, read, is_read) for f in options["fields"]],
+                },
+            )
+            for name, options in super().get_fieldsets(request, obj)
+        ]
+
+    def _as_shown(self, field: Any, read: Sequence[Any], is_read: bool) -> Any:
+        shown = self._as_read(field)
+        return shown if is_read or shown in read else field
+
     def _as_read(self, column: Any) -> Any:
         fields = {one.name: one for one in self.opts.fields}
         field = fields.get(column) if isinstance(column, str) else None
-        return MomentColumn(field) if isinstance(field, models.DateTimeField) else column
+        return _column_of(field) if isinstance(field, models.DateTimeField) else column
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         """Have a list whose address may name a saved view."""

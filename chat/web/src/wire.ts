@@ -1196,6 +1196,8 @@ export interface QueuedMessage {
   attachments: QueuedAttachment[];
   /** It interrupts what runs. */
   is_next: boolean;
+  /** How the turn ended after which it was not sent: only its writer sends it. Null: it waits its turn. */
+  held_by: TurnStatus | null;
   /** The bud that answers in place of the conversation's. */
   bud_id: string | null;
   /** Models that answer side by side; mostly none. */

@@ -23,6 +23,8 @@ from mcp_servers.registry import services
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import MOST_ASKED, row_action
 from workspaces.roles import Permission
+from workspaces.words.formats import moment
+from workspaces.words.local_times import written_locally
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -33,7 +35,10 @@ def _of_state(name: str) -> Callable[[McpServer], Any]:
     field = cast("models.Field[Any, Any]", ServerState._meta.get_field(name))
 
     def column(server: McpServer) -> Any:
-        return display_for_field(getattr(server.state, name), field, "-")
+        value = getattr(server.state, name)
+        if value and isinstance(field, models.DateTimeField):
+            return written_locally(value, moment(value), "minute")
+        return display_for_field(value, field, "-")
 
     column.__name__ = name
     return admin.display(description=field.verbose_name, ordering=f"state__{name}")(column)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from chat.models import Message, Turn
@@ -99,7 +101,7 @@ def test_a_parked_turn_is_interrupted_at_once(chat: Chat) -> None:
 
 
 def test_after_a_stop_the_queue_waits_for_the_person(chat: Chat) -> None:
-    """A stop is no wish to hear the next answer; sending it is one press."""
+    """REL-2461: a stop is no wish to hear the next answer. Sending it is one press; nothing else sends it."""
     busy(chat)
     held = say(chat, "second")
     assert isinstance(held, QueuedSend)
@@ -107,11 +109,24 @@ def test_after_a_stop_the_queue_waits_for_the_person(chat: Chat) -> None:
     stop_turn(turn=running, actor=chat.actor)
     chat.watching.turn("cancelled")
     assert queued(chat) == ["second"]
+    first = Message.objects.for_workspace(chat.tenant.workspace).get(text="first")
+    hold = threading.Event()
+    chat.watching.forget()
+    chat.model.say("to edited", hold=hold)
+    edit_message(message=first, client_id="edited", text="edited", actor=chat.actor)
+    say(chat, "third")
+    chat.model.say("to third")
+    hold.set()
+    until_answered(chat, "to third")
+    assert [(one["text"], one["held_by"]) for one in chat.snapshot()["queue"]] == [
+        ("second", "cancelled")
+    ]
+    chat.watching.forget()
     chat.model.say("now then")
     turn = send_queued_now(queued=held.message, actor=chat.actor)
     assert turn is not None
     chat.watching.turn("completed")
-    assert questions(chat) == ["first", "second"]
+    assert questions(chat) == ["first", "edited", "third", "second"]
 
 
 def test_what_waits_can_be_changed_and_taken_back(chat: Chat) -> None:

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from chat.message_paths import path_to
-from chat.models import ToolCall
+from chat.models import Message, ToolCall
 from chat.services import branches
 from chat.services.branches import edit_message, fork_conversation, regenerate, show_branch
 from chat.services.exports import ExportFormat, export_conversation
@@ -127,7 +127,7 @@ def test_a_fork_of_too_many_messages_says_where_to_fork(
 
 
 def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
-    """The copy goes on by itself, with its cards, and the old conversation stays as it was. REL-2447: its title says so."""
+    """The copy goes on by itself, with its cards, and the old conversation stays as it was. REL-2447, REL-2468: its title says so, once."""
     chat.model.call(("counting__plain", {"text": "boom"}))
     sent = chat.send("one")
     chat.watching.turn("waiting_for_approval")
@@ -155,6 +155,12 @@ def test_a_fork_copies_the_path_and_runs_nothing(chat: Chat) -> None:
     chat.conversation.refresh_from_db()
     assert chat.conversation.title
     assert new.title == f"Fork of {chat.conversation.title}"
+    assert new.leaf_id is not None
+    answer = Message.objects.for_workspace(chat.tenant.workspace).fetch(new.leaf_id)
+    of_fork = fork_conversation(
+        message=answer, client_id="g", owner=chat.tenant.member, actor=chat.actor
+    )
+    assert of_fork.title == new.title
     copied = path_to(chat.tenant.workspace.pk, new.leaf_id)
     assert [row.text for row in copied] == texts_of(chat)
     calls = ToolCall.objects.for_workspace(chat.tenant.workspace).filter(turn__conversation=new)

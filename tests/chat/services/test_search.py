@@ -133,6 +133,18 @@ def test_words_are_found_by_their_beginning_and_phrases_as_they_stand(tenant: Te
     assert found(tenant, "vegetables peas") == []
 
 
+def test_an_excerpt_is_without_marks_of_markdown_unless_they_were_looked_for(
+    tenant: Tenant,
+) -> None:
+    """REL-2463: a heading and bold words read as words."""
+    text = "## Peas\n\nSow **early** in `March`:\n\n```python\n2**3**4\n```"
+    talk(tenant, "member", text)
+    assert found(tenant, "early") == ["Peas Sow [early] in `March`: 2**3**4"]
+    assert found(tenant, '"**early**"') == [
+        "## Peas Sow [**early**] in `March`: ```python 2**3**4 ```"
+    ]
+
+
 @pytest.mark.parametrize("query", ["", '"', "'", "* OR", "a:b & !c", ") (", "\\", "NEAR(", "%_"])
 def test_no_query_is_a_fault(tenant: Tenant, query: str) -> None:
     """REL-331: what the engines would take for an operator is a text like all others."""

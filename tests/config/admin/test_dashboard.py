@@ -146,11 +146,11 @@ def test_it_asks_the_same_few_statements_however_much_there_is(tenant: Tenant) -
 
 
 def test_pages_stand_under_what_people_do(tenant: Tenant) -> None:
-    """REL-394: and nothing of the platform for those who do not own it."""
+    """REL-394, REL-2467: and nothing of the platform for those who do not own it."""
     page = tenant.client("admin").get("/admin/").content.decode()
     headings = re.findall(r"<h3>([^<]+)</h3>\s*<ul>", page)
     assert headings == ["People", "Buds and models", "Tools", "Rules", "Log"]
-    assert "Members" in page
+    assert "People, all fields" in page
     assert "Memberships" not in page
 
 

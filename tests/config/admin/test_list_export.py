@@ -48,10 +48,10 @@ def test_a_list_is_taken_as_a_file_as_it_is_filtered_and_sorted(tenant: Tenant) 
     entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="export.list")
     entry = entries.get(details__filters__o="-6")
     assert entry.actor_label == tenant.admin.email
-    assert entry.details["name"] == "Members"
+    assert entry.details["name"] == "People, all fields"
     assert entry.details["rows"] == len(rows)
     log = client.get(reverse("audit:entries", args=[tenant.workspace.slug])).content.decode()
-    assert "list Members" in log
+    assert "list People, all fields" in log
     assert entry.details["filters"]["role__exact"] == "member"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
@@ -13,11 +13,14 @@ from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from tests.factories import PASSWORD, Tenant
 from workspaces.models import Membership
 from workspaces.people.profiles import change_profile
+from workspaces.people.tokens import issue_token
 from workspaces.words.formats import Formats
 
 pytestmark = pytest.mark.django_db
@@ -177,6 +180,21 @@ def test_the_admin_writes_moments_as_the_person_chose(tenant: Tenant) -> None:
     scripts = tenant.client("admin").get("/admin/jsi18n/")
     assert scripts.status_code == 200
     assert '"DATETIME_FORMAT": "' in scripts.content.decode()
+
+
+def test_moments_that_a_form_only_shows_are_written_by_the_browser(tenant: Tenant) -> None:
+    """REL-2465: as those of lists are. Here each field is only read."""
+    token, _plain = issue_token(
+        workspace=tenant.workspace,
+        user=tenant.member,
+        name="script",
+        scopes=["chat"],
+        expires_at=timezone.now() + timedelta(days=1),
+        actor=tenant.actor("member"),
+    )
+    path = reverse("admin:workspaces_apitoken_change", args=[token.pk])
+    page = tenant.client("admin").get(path).content.decode()
+    assert f'<time datetime="{token.expires_at.isoformat()}" data-local="minute">' in page
 
 
 def test_no_page_asks_the_database_more_for_it(tenant: Tenant) -> None:

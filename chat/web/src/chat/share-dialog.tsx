@@ -178,8 +178,14 @@ function Included({ form, faults, onChange }: PartProps) {
 }
 
 /** The link of a chat that is shared, and what readers see by it. */
-function State({ share, isBusy, onUpdate }: { share: Share; isBusy: boolean; onUpdate: () => void }) {
+function State(props: { share: Share; isNew: boolean; isBusy: boolean; onUpdate: () => void }) {
+  const { share, isNew, isBusy, onUpdate } = props;
   const id = useId();
+  const link = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    // On a phone, whoever has just shared it is at the other end of the dialog.
+    if (isNew) link.current?.focus();
+  }, []);
   return (
     <div class="grid gap-3">
       {share.link ? (
@@ -187,6 +193,7 @@ function State({ share, isBusy, onUpdate }: { share: Share; isBusy: boolean; onU
           <label for={id}>{t.linkField}</label>
           <div class="flex flex-wrap items-center gap-2">
             <input
+              ref={link}
               id={id}
               class="min-w-0 grow"
               readOnly
@@ -324,7 +331,12 @@ function Form({ about, first, onClose }: { about: Sharing; first: Share | null; 
       }}
     >
       {share ? (
-        <State share={share} isBusy={isBusy} onUpdate={() => send(until ?? null, t.updated)} />
+        <State
+          share={share}
+          isNew={first === null}
+          isBusy={isBusy}
+          onUpdate={() => send(until ?? null, t.updated)}
+        />
       ) : (
         <p class="text-sm text-(--quiet)">{until ? t.aboutPart : t.about}</p>
       )}

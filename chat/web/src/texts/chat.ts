@@ -44,6 +44,7 @@ const chat = {
   pastedFile: "pasted",
   waitForUpload: "You can send when the files have arrived.",
   sentSoon: "This is sent as soon as a bud can answer.",
+  uploadTooLarge: "Remove the file that is too large.",
   uploadFailed: "Remove the file that did not arrive, or try it again.",
   attachResource: "Attach a resource…",
   usePrompt: "Use a prompt",

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, boot } from "../../app/boot";
+import { api } from "../../app/boot";
 import { messageOf } from "../../app/toasts";
 import { files, openPanel, previewPath } from "../../artifacts/state";
 import { ICON_OF, sizeWord } from "../../artifacts/words";
@@ -28,7 +28,7 @@ import { comparedBy, comparing, dropCompared } from "./comparing";
 import { leaveOut } from "./leaving-out";
 import { dropMention, mentionOf } from "./mentions";
 import { changedResources, picked, pickResource } from "./picked";
-import { dropUpload, tryAgain, type Upload, uploadsOf } from "./uploads";
+import { dropUpload, mayTryAgain, tryAgain, type Upload, uploadsOf } from "./uploads";
 
 function DropButton({ label, onDrop }: { label: string; onDrop: () => void }) {
   return (
@@ -73,7 +73,6 @@ function PickedChip({ one, onDrop }: { one: Picked; onDrop: () => void }) {
 function UploadChip(props: { one: Upload; draftKey: string; conversationId: string | undefined }) {
   const { one, draftKey, conversationId } = props;
   const percent = one.progress === null ? null : Math.round(one.progress * 100);
-  const mayTryAgain = one.error !== "" && one.file.size <= boot.max_file_bytes;
   return (
     <li class="chip" data-tone={one.error ? "bad" : undefined}>
       <Icon name={percent !== null ? "loader" : "upload"} class={percent !== null ? "animate-spin" : ""} />
@@ -86,7 +85,7 @@ function UploadChip(props: { one: Upload; draftKey: string; conversationId: stri
         <span class="chip-from">{percent !== null ? t.uploading(percent) : sizeWord(one.file.size)}</span>
       )}
       {percent !== null && <progress class="chip-progress" max={100} value={percent} aria-label={one.name} />}
-      {mayTryAgain && (
+      {mayTryAgain(one) && (
         <button type="button" class="link-brand" onClick={() => tryAgain(draftKey, conversationId, one)}>
           {common.tryAgain}
         </button>

@@ -31,7 +31,7 @@ import { PromptDialog } from "./prompt-dialog";
 import { ResourcePicker } from "./resource-picker";
 import { ServerPicker } from "./server-picker";
 import { withoutTyped } from "./typed";
-import { chooseFiles, takeFiles, uploadsOf } from "./uploads";
+import { chooseFiles, mayTryAgain, takeFiles, uploadsOf } from "./uploads";
 
 interface ComposerProps {
   /** Under which name the draft is kept. */
@@ -267,7 +267,9 @@ export function Composer(props: ComposerProps) {
         {!boot.is_kept && <ChoiceChip />}
         <span class="composer-hint">
           {hasFailed
-            ? t.uploadFailed
+            ? uploads.some(mayTryAgain)
+              ? t.uploadFailed
+              : t.uploadTooLarge
             : isUploading
               ? t.waitForUpload
               : isWanted

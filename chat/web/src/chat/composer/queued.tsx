@@ -150,6 +150,14 @@ function Row({ row }: { row: QueuedMessage }) {
   );
 }
 
+/** What becomes of these waiting messages. */
+function becomes(rows: readonly QueuedMessage[]): string {
+  const held = rows[0]?.held_by;
+  if (!held && runningTurn.value !== null) return t.queuedSoon;
+  const end = held ?? openState.value?.turns.at(-1)?.status;
+  return end === "cancelled" ? t.queuedStopped : t.queuedHeld;
+}
+
 export function QueuedMessages() {
   const state = openState.value;
   const rows = state?.queue ?? [];
@@ -158,18 +166,19 @@ export function QueuedMessages() {
     if (isKnown) giveBack(state.id, rows);
   }, [isKnown, state?.id, state?.queue, edited.value]);
   if (rows.length === 0) return null;
-  const isHeld = runningTurn.value === null;
-  const wasStopped = state?.turns.at(-1)?.status === "cancelled";
+  const parts = Map.groupBy(rows, (row) => row.held_by);
   return (
     <section class="queued" aria-label={t.queued}>
-      <p class="text-xs text-(--quiet)">
-        {!isHeld ? t.queuedSoon : wasStopped ? t.queuedStopped : t.queuedHeld}
-      </p>
-      <ol>
-        {rows.map((row) => (
-          <Row key={row.id} row={row} />
-        ))}
-      </ol>
+      {[...parts].map(([end, part]) => (
+        <div key={end}>
+          <p class="text-xs text-(--quiet)">{becomes(part)}</p>
+          <ol>
+            {part.map((row) => (
+              <Row key={row.id} row={row} />
+            ))}
+          </ol>
+        </div>
+      ))}
     </section>
   );
 }

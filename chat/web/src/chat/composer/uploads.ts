@@ -80,6 +80,9 @@ export function takeFiles(draft: string, conversationId: string | undefined, fil
   }
 }
 
+/** Whether it may arrive another time: one that is too large never does. */
+export const mayTryAgain = (one: Upload): boolean => one.error !== "" && one.file.size <= boot.max_file_bytes;
+
 export function dropUpload(draft: string, key: number): void {
   requests.get(key)?.abort();
   put(

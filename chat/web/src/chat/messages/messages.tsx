@@ -75,14 +75,18 @@ const Answer = memo(({ item }: { item: AnswerItem }) => {
         <AnswerBody item={item} />
         {isWhole && turn && <RatingForm turn={turn} />}
         {isWhole && !turn && text && (
-          <div class="message-actions">
+          <div class="message-actions" data-newest={item.isLast || undefined}>
             {first && <BranchArrows message={first} versions={versions} what="answer" />}
             <CopyAnswer text={text} />
             {last && <ForkButton message={last} />}
           </div>
         )}
         {isWhole && turn && (
-          <div class="message-actions" data-rated={turn.rating ?? undefined}>
+          <div
+            class="message-actions"
+            data-rated={turn.rating ?? undefined}
+            data-newest={item.isLast || undefined}
+          >
             {first && <BranchArrows message={first} versions={versions} what="answer" />}
             {text && <CopyAnswer text={text} last={last} />}
             <AnswerActions turn={turn} last={last} text={text} />

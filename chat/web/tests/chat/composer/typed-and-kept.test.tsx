@@ -90,6 +90,7 @@ describe("a waiting message being changed", () => {
     compare: [],
     attachments: [],
     is_next: false,
+    held_by: null,
     created_at: "2026-11-21T08:00:00Z",
   };
   const withRows = (...rows: QueuedMessage[]): void =>
@@ -129,6 +130,19 @@ describe("a waiting message being changed", () => {
     expect(after("cancelled")).toBe("Not sent because the previous answer was stopped.");
     expect(after("failed")).toBe("Not sent because the previous answer failed.");
     expect(after("running")).toBe("Sent when the answer is complete:");
+  });
+
+  it("REL-2461: stands apart from those that will be sent, while another answer comes", () => {
+    const held: QueuedMessage = { ...row, id: "h", text: "Held", held_by: "cancelled" };
+    act(() => {
+      const turns = [{ id: "t", status: "running" } as Turn];
+      app.openState.value = { ...emptyConversation(CONVERSATION), seq: 1, queue: [held, row], turns };
+    });
+    draw(<queued.QueuedMessages />);
+    expect([...at().querySelectorAll(".queued > div")].map((part) => part.textContent)).toEqual([
+      expect.stringMatching(/^Not sent because the previous answer was stopped\.\s*Held/),
+      expect.stringMatching(/^Sent when the answer is complete:\s*Later/),
+    ]);
   });
 
   it("REL-1245: takes the focus each time, and gives it to the message field", () => {
