@@ -171,7 +171,7 @@ def _measure(folder: Path) -> int:
     results.append(_shown(Stage(name="every journey", command=_JOURNEYS), folder))
     if not all(result.is_complete for result in results):
         return 1
-    took = {name: seconds for result in results for name, seconds in result.tests.items()}
+    took = {name: each for result in results for name, each in result.tests.items()}
     seconds.write_text(json.dumps(took))
     choose = [str(PYTHON), "-m", "tests.second_proofs", str(reached), str(seconds)]
     return _call(choose, _environment(folder))
