@@ -203,7 +203,8 @@ def test_what_can_not_be_entered_keeps_nothing_behind_it_waiting(quiet: Tenant) 
 @pytest.mark.parametrize("schema", ["trellis", "Trellis", "my-schema"])
 def test_a_schema_may_have_any_name(db: None, schema: str) -> None:
     """REL-2322: to look for the function there failed in one with capitals or signs in its name."""
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f'CREATE SCHEMA "{schema}"')
         cursor.execute(f'SET LOCAL search_path TO "{schema}"')
         triggers._install_function(cursor)
+        transaction.set_rollback(True)
