@@ -13,9 +13,9 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from audit import filter_language as language
 from audit.actions import Action, Outcome, RefusedBy
 from workspaces.actors import ActorKind, Source
+from workspaces.words import typed_filters as language
 from workspaces.words.text_values import read_moment, read_whole_number, unknown_filters
 
 RANGES: dict[str, tuple[str, timedelta | None]] = {

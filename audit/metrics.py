@@ -9,7 +9,7 @@ from django.db.models import Count
 
 from audit.health import LogHealth, health
 from audit.models import Alert, AuditStream
-from audit.spool import spool_size
+from audit.services.spool import spool_size
 from audit.streams.reading import Lag, lag_of
 from workspaces.process import metrics
 

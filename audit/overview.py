@@ -18,12 +18,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
-from audit import spool
 from audit.actions import Action
 from audit.health import findings
 from audit.models import Alert, AlertDelivery, AuditEntry, AuditSeal, ReportSchedule
 from audit.reports import facts, providers
 from audit.reports.providers import Job
+from audit.services import spool
 from audit.streams.services import streams_of
 from audit.streams.views import StreamRow, row_of
 from audit.views.header import header_of

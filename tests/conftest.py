@@ -238,7 +238,7 @@ def whole_reach() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def empty_spool() -> Iterator[None]:
     """What a test left for later is not entered into the next one's database."""
-    from audit import spool
+    from audit.services import spool
 
     yield
     if spool._own.lost or spool.spool_size().files:

@@ -16,17 +16,17 @@ BOTH_ENGINES: Final = (
     # Triggers, their functions, and what is found when somebody went past them.
     "tests/audit/sealing/",
     "tests/audit/outside_writes/test_outside_writes.py",
-    "tests/audit/test_services.py",
+    "tests/audit/services/test_recording.py",
     "tests/audit/verification/test_hidden.py",
     "tests/audit/verification/test_online.py",
     "tests/config/test_migrations.py",
     # Transactions that fail, are lost, or are restored.
-    "tests/audit/test_spool.py",
+    "tests/audit/services/test_spool.py",
     "tests/chat/engine/test_restore.py",
     "tests/mcp_servers/gate/test_gate_and_the_log.py",
     "tests/workspaces/database/test_backups.py",
     # SQL of each engine's own: search, percentiles, streamed reads, JSON, statements that are prepared or counted.
-    "tests/audit/test_api.py",
+    "tests/audit/api/test_entries.py",
     "tests/audit/reports/test_calls.py",
     "tests/audit/exports/test_exports.py",
     "tests/audit/views/test_own_activity.py",

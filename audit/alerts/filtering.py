@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit.actions import Action, Outcome, RefusedBy
-from audit.filter_language import quoted
 from audit.filters import ENTRIES, FAILED, REFUSED, EntryFilter
 from audit.models import Alert, AlertRule
 from audit.reports.filter_words import names_in, set_filters
 from audit.reviews import stored_filters
 from audit.reviews.stored_filters import LONGEST, is_address, read_stored
+from workspaces.words.typed_filters import quoted
 
 _C = AlertRule.Condition
 UNFILTERED: Final = frozenset({_C.TAMPERING.value, _C.SPENDING.value})

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-from audit.filter_language import with_value
 from audit.models import AlertRule, ReportSchedule
 from audit.reviews.stored_filters import LONGEST, is_address, values_of
 from workspaces.actors import Actor
 from workspaces.changes import tracked_change
+from workspaces.words.typed_filters import with_value
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, close_old_connections, connection, connections
 
-from audit import outside_writes, spool, trigger_check, unsealed_writes
+from audit import outside_writes, trigger_check
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditCheckpoint
@@ -23,7 +23,7 @@ from audit.sealing.checkpoints import due_in, make_checkpoint, was_unsigned_sinc
 from audit.sealing.checkpoints import is_due as checkpoint_is_due
 from audit.sealing.rotation import newest_checkpoint
 from audit.sealing.sealer import seal_pending
-from audit.services import EntryDraft, record
+from audit.services import EntryDraft, record, spool, unsealed_writes
 from workspaces.actors import Actor, Source
 from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.database.row_security import everywhere

@@ -10,9 +10,9 @@ from django.db.models import Exists, Max, OuterRef, Q
 from django.utils.translation import gettext as _
 
 from audit.actions import Action
-from audit.call_outcomes import KNOWN_END
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
+from audit.services.call_outcomes import KNOWN_END
 from chat.engine.call_outcomes import settle_from_log
 from chat.engine.rows import move_call
 from chat.live.recording import Changes, changing

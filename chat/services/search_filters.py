@@ -12,11 +12,11 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from audit.filter_language import FilterKey, one_of, plain, read_age, read_typed
 from chat.models import Bud, Conversation, Folder
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput
 from workspaces.models import User, Workspace
+from workspaces.words.typed_filters import FilterKey, one_of, plain, read_age, read_typed
 
 _FILTER: Final = re.compile(r'(?<!\S)([A-Za-z]{2,}):(?!//)(?:"[^"]*"|\S*)')
 _QUOTED: Final = re.compile(r'"[^"]*"')

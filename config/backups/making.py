@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from audit.spool import spool_size
+from audit.services.spool import spool_size
 from config.backups.archive import (
     MANIFEST,
     STORAGES,

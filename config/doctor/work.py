@@ -9,7 +9,7 @@ from django.db.models import Min
 from django.utils.translation import ngettext
 
 from audit.models import AuditStream
-from audit.spool import spool_size
+from audit.services.spool import spool_size
 from config.doctor.findings import DoctorFinding, FindingState, look, ok
 from workspaces.database import database_now
 from workspaces.words.formats import whole

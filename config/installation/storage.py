@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from audit.models import AuditTombstone
 from audit.retention.removing import REASON
-from audit.spool import FOLDER, spool_size
+from audit.services.spool import FOLDER, spool_size
 from chat.models import ArtifactVersion, DataCopyPart, KnowledgeFile
 from config.installation.tables import DatabaseSize, read_database
 from workspaces.database.row_security import everywhere

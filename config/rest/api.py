@@ -27,7 +27,6 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.settings import api_settings
 
 import audit.api
-import audit.platform_api
 import chat.api
 import config.platform.platform_api
 import config.workspace_files.api
@@ -206,7 +205,7 @@ def _platform_routes() -> list[tuple[str, Any]]:
         *workspaces.api.platform.platform_routes,
         *mcp_servers.pages.api.platform_routes,
         *chat.api.platform_routes,
-        *audit.platform_api.platform_routes,
+        *audit.api.platform_routes,
     ]
 
 

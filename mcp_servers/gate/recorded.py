@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext_noop as _
 
 from audit.actions import Outcome
-from audit.call_outcomes import recorded_end
 from audit.errors import AuditUnavailable
+from audit.services.call_outcomes import recorded_end
 from mcp_servers.client.values import TextPart, ToolCallOutcome, part_from_json
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 
 from audit.errors import AuditUnavailable
 from audit.services import EntryDraft
-from audit.spool import spool
+from audit.services.spool import spool
 from mcp_servers.client.errors import OutcomeNotRecorded
 from workspaces.database import in_database
 

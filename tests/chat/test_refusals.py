@@ -20,7 +20,7 @@ from uuid_utils.compat import uuid7
 
 from audit.actions import Action, RefusedBy
 from audit.models import AuditEntry
-from audit.spool import replay
+from audit.services.spool import replay
 from chat.models import ToolCall
 from chat.services.approvals import decide
 from chat.values import Decision, ToolCallStatus

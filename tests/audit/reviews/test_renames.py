@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from audit.actions import Action, Outcome
 from audit.alerts.conditions import measure
-from audit.filter_language import with_value
 from audit.models import AlertRule, AuditEntry
 from mcp_servers.models import McpServer
 from mcp_servers.registry import services
@@ -19,6 +18,7 @@ from tests.audit.alerts.rules import make_rule
 from tests.audit.exports.planned import a_schedule
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server
+from workspaces.words.typed_filters import with_value
 
 pytestmark = pytest.mark.django_db
 _C = AlertRule.Condition

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from audit import spool
 from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditBody, AuditEntry
-from audit.services import EntryDraft, record
+from audit.services import EntryDraft, record, spool
 from chat.engine import runner
 from chat.engine.requests import actor_for_log, request_of
 from chat.models import ToolCall, Turn

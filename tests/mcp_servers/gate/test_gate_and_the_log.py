@@ -16,7 +16,7 @@ from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from audit.services import EntryDraft, PreparedEntry, is_call_open, record
-from audit.spool import replay, spool_size
+from audit.services.spool import replay, spool_size
 from mcp_servers.client.errors import OutcomeNotRecorded
 from mcp_servers.client.values import GateOutcome, Outcome, ResourceRequest, ToolCallRequest
 from mcp_servers.gate import call_tool, read_resource

@@ -27,7 +27,7 @@ from audit.actions import Action
 from audit.bodies.commitments import commit_to
 from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT, last_policy_of
-from audit.services import EntryDraft, drafted, is_call_open, record, was_recorded, write
+from audit.services.recording import EntryDraft, drafted, is_call_open, record, was_recorded, write
 from workspaces.actors import Actor, Source
 from workspaces.database import is_unavailable
 from workspaces.secrets import EncryptedTextField, Secret

@@ -11,13 +11,13 @@ import pytest
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from audit import spool as spooling
 from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies import is_body_whole, read_body
 from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT
 from audit.services import EntryDraft, drafted, is_call_open, record
-from audit.spool import replay, spool, spool_size
+from audit.services import spool as spooling
+from audit.services.spool import replay, spool, spool_size
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.django_db

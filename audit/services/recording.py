@@ -1,4 +1,4 @@
-"""record(): the one way to write an entry. It raises if it cannot, and callers then do nothing."""
+"""record(): writes an entry. It raises if it cannot, and callers then do nothing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
 
-from audit import unsealed_writes
 from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies.commitments import commit_to_body
 from audit.bodies.storing import clean, keep, make_body
-from audit.counting import count_entry
 from audit.errors import AuditUnavailable
 from audit.models import AuditBody, AuditEntry
 from audit.policies import RecordingPolicy, policy_of
 from audit.proof.marks import mark_of
+from audit.services import unsealed_writes
+from audit.services.counting import count_entry
 from audit.storable import storable
 from workspaces.actors import Actor
 from workspaces.process.tracing import current_trace_id
