@@ -15,6 +15,8 @@ CLASS: Final = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
 GIVEN: Final = {"Command", "DatabaseWrapper", "Migration", "AnswerInput"}
 #: Neither says what a value is or a function gives: each could be any.
 EMPTY: Final = {"told", "said"}
+MAYBE_EMPTY: Final = re.compile(rf"\b_*({'|'.join(EMPTY)})_*\s*([=:,()]|in\b)")
+"""What may make such a name. Most prose has no such sign behind these words, so fewer files are parsed."""
 
 
 def test_each_class_has_a_name_of_its_own() -> None:
@@ -37,7 +39,7 @@ def test_nothing_has_a_name_that_says_nothing() -> None:
     for folder in (*APPS, "tests", "bench"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
-            nodes = ast.walk(ast.parse(text)) if any(name in text for name in EMPTY) else ()
+            nodes = ast.walk(ast.parse(text)) if MAYBE_EMPTY.search(text) else ()
             for node in nodes:
                 match node:
                     case (

@@ -74,7 +74,10 @@ def imported(tree: ast.Module) -> Iterator[str]:
 def network_use(path: Path) -> str:
     """What a file does with the network that it may not do; empty if nothing."""
     name = str(path.relative_to(ROOT))
-    tree = ast.parse(path.read_text())
+    text = path.read_text()
+    if not any(library.partition(".")[0] in text for library in NETWORK):
+        return ""
+    tree = ast.parse(text)
     found = {
         module
         for module in imported(tree)
