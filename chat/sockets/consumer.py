@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -39,7 +40,12 @@ from chat.wire.events import (
 from mcp_servers.client.canonical import clean_text
 from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach
-from workspaces.delivery.announcements import serve_from, user_group, workspace_group
+from workspaces.delivery.announcements import (
+    SERVER_CHECKED,
+    serve_from,
+    user_group,
+    workspace_group,
+)
 from workspaces.errors import DomainError, InvalidInput, NotFound
 from workspaces.process.shutdown import is_shutting_down
 from workspaces.write_conflicts import as_conflict
@@ -139,8 +145,13 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     def _is_of(self, user: Any) -> bool:
         """Whether the page is this person's, if it says whose it is: another one may have signed in beside it since."""
-        person_ids = parse_qs(self.scope["query_string"].decode("ascii", "replace")).get("person")
+        person_ids = self._query.get("person")
         return person_ids is None or person_ids == [str(user.pk)]
+
+    @cached_property
+    def _query(self) -> dict[str, list[str]]:
+        """What the page says of itself in the socket's address."""
+        return parse_qs(self.scope["query_string"].decode("ascii", "replace"))
 
     def _enter(self, user: Any) -> SocketAccess:
         client = self.scope.get("client")
@@ -269,7 +280,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def workspace_changed(self, message: Mapping[str, Any]) -> None:
         """A nudge: look at something again. What concerns one person reaches their pages of every workspace."""
-        if message["workspace_id"] == str(self.access.workspace.pk):
+        is_wanted = message["kind"] != SERVER_CHECKED or "checks" in self._query
+        if is_wanted and message["workspace_id"] == str(self.access.workspace.pk):
             self._push(WorkspaceChanged(kind=message["kind"], id=message["id"]))
 
     async def access_changed(self, message: Mapping[str, Any]) -> None:

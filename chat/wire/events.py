@@ -229,7 +229,8 @@ class WorkspaceChanged(Event):
 
     type: ClassVar = "workspace.changed"
     kind: str
-    """What changed, such as `conversation.changed`, `bud.changed`, `server.changed` or `request.changed`."""
+    """What changed, such as `conversation.changed`, `bud.changed`, `server.changed` or `request.changed`.
+    `server.checked` is a health check that changed no status."""
     id: str
     """The id of the row."""
 

@@ -39,6 +39,8 @@ Open `wss://<host>/ws/w/<workspace>/`, where `<workspace>` is the workspace's sl
   none, gets HTTP 403.
 - **Person**: a page can add `?person=<id>`, the id of the person that it was made for. If somebody else is signed in
   meanwhile, the socket closes with {CloseCode.SIGN_IN_AGAIN.value}, and no command is read.
+- **Checks**: with `?checks=yes` the page also hears of health checks that changed no status. They come for each server
+  about once a minute.
 
 Without a session the socket opens and closes at once with {CloseCode.SIGN_IN_AGAIN.value}. For a workspace that the person is not a member of, it
 closes with {CloseCode.NOT_A_MEMBER.value}. While the workspace is suspended, or they are, it closes with

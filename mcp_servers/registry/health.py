@@ -25,7 +25,7 @@ from mcp_servers.models import AuthType, HealthCheck, McpServer, ServerState, Se
 from mcp_servers.models.hosting import note_lost_sign_in
 from mcp_servers.oauth.grants import uses_own_accounts
 from workspaces.actors import Actor, Source
-from workspaces.delivery.announcements import Announcement, announce
+from workspaces.delivery.announcements import SERVER_CHECKED, Announcement, announce
 from workspaces.redaction import redact_text
 
 if TYPE_CHECKING:
@@ -162,12 +162,13 @@ def note_reading(
             found["status_reason"] = _reason(server, reading)
     pause = timedelta(seconds=_pause(failures))
     state.write(**found, consecutive_failures=failures, next_check_at=now + pause)
-    if state.status != before:
+    has_changed = state.status != before
+    if has_changed:
         _tell(server, actor)
     announce(
         server.workspace_id,
         Announcement(
-            kind="server.changed",
+            kind="server.changed" if has_changed else SERVER_CHECKED,
             id=str(server.pk),
             user_id=str(server.owner_id) if server.owner_id else None,
         ),

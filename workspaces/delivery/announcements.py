@@ -29,10 +29,14 @@ REQUEST_CHANGED: Final = "request.changed"
 """A member asked for something, or a request was decided or withdrawn; also a call that waits for a second person."""
 
 
+SERVER_CHECKED: Final = "server.checked"
+"""A health check that changed no status. It comes again and again, and only pages that show checks ask for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
     kind: str
-    """What changed: "server.changed", "tools.changed", "bud.changed", "conversation.changed", "draft.changed",
+    """What changed: "server.changed", "server.checked", "tools.changed", "bud.changed", "conversation.changed", "draft.changed",
     "folder.changed", "request.changed", "import.changed", "data_copy.changed", "membership.changed"."""
     id: str
     """The id of the row."""

@@ -8,13 +8,14 @@ import { startTester } from "./servers/tester";
 import { startTrace } from "./servers/trace";
 
 interface Htmx {
-  ajax(verb: string, path: string, context: { target: string; swap: string }): Promise<void>;
+  swap(context: { sourceElement: Element; target: Element; text: string; swap: string }): Promise<void>;
   process(element: Element): void;
 }
 
 const box = document.getElementById("servers");
 /** Whether the page shows every server: no search, and no page after this one. */
 const isWhole = () => location.search === "" && !document.querySelector("[data-next]");
+const CHANGES: ReadonlySet<string> = new Set(["server.changed", "server.checked", "tools.changed"]);
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const htmx = () => (globalThis as { htmx?: Htmx }).htmx;
 
@@ -29,11 +30,11 @@ async function redraw(id: string): Promise<void> {
     later(id, 2000);
     return;
   }
-  // Asked for first, because one that was deleted is no error to tell the person of.
-  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+  // Not asked for by htmx: one that was deleted is no error to tell the person of.
+  const answer = await fetch(shownAs(card, address), { headers: { "HX-Request": "true" } });
   if (answer.status === 404) card.remove();
-  else if (answer.ok)
-    await htmx()?.ajax("GET", shownAs(card, address), { target: `#server-${id}`, swap: "outerMorph" });
+  else if (answer.ok && !answer.redirected)
+    await htmx()?.swap({ sourceElement: card, target: card, text: await answer.text(), swap: "outerMorph" });
 }
 
 /** A row stays a row. */
@@ -107,7 +108,7 @@ function redrawAll(): void {
 if (box)
   hearOfWorkspace({
     onChange: (kind, id) => {
-      if (kind === "server.changed" || kind === "tools.changed") later(id, 300);
+      if (CHANGES.has(kind)) later(id, 300);
     },
     onReturn: redrawAll,
   });

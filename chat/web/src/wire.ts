@@ -446,7 +446,10 @@ export interface CommandFailed {
 /** Something in the workspace changed. Fetch it again over REST if you show it. */
 export interface WorkspaceChanged {
   type: "workspace.changed";
-  /** What changed, such as `conversation.changed`, `bud.changed`, `server.changed` or `request.changed`. */
+  /**
+   * What changed, such as `conversation.changed`, `bud.changed`, `server.changed` or `request.changed`.
+   * `server.checked` is a health check that changed no status.
+   */
   kind: string;
   /** The id of the row. */
   id: string;

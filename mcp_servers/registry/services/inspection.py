@@ -49,7 +49,7 @@ MAX_INSTRUCTIONS: Final = 20_000
 _WORDS_FOLLOW: Final = "\n\n"
 MAX_SAID: Final = 1500
 """Characters of what a program last wrote to its error stream: a reason stands at the end."""
-LEAST_TTL_SECONDS: Final = 5.0
+LEAST_TTL_SECONDS: Final = 60.0
 MOST_TTL_SECONDS: Final = 24 * 3600.0
 
 
@@ -281,8 +281,12 @@ def _lists_of(listing: ServerListing) -> health.ListsRead:
 
 
 def _stale_at(now: datetime, ttl_seconds: float | None) -> datetime | None:
-    """When the server's word on its lists runs out: never so soon that it would keep us busy, nor for ever."""
-    if ttl_seconds is None:
+    """When the server's word on its lists runs out: never so soon that it would keep us busy, nor for ever.
+
+    None: the regular checks are enough. A time of zero is what SDKs send by themselves. It lets clients keep nothing, and
+    asks nobody to look again (MCP 2026-07-28, Caching).
+    """
+    if not ttl_seconds:
         return None
     return now + timedelta(seconds=min(max(ttl_seconds, LEAST_TTL_SECONDS), MOST_TTL_SECONDS))
 

@@ -21,6 +21,7 @@ from tests.chat.sockets.pages import (
 )
 from tests.factories import make_tenant
 from tests.patience import PATIENCE
+from workspaces.delivery.announcements import Announcement, announce
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,20 @@ async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
     async with opened(tenant, query=f"?person={tenant.member.pk}") as socket:
         snapshot = await socket.answer(type="subscribe", conversation_id=str(chat.conversation.pk))
         assert snapshot["type"] == "snapshot"
+
+
+@pytest.mark.parametrize("query", ["", "?checks=yes"])
+async def test_health_checks_reach_pages_that_show_them(chat: Chat, query: str) -> None:
+    """REL-2562: they come for each server about once a minute, and say nothing that another page shows."""
+    workspace = chat.tenant.workspace.pk
+    async with opened(chat.tenant, query=query) as socket:
+        await socket.answer(type="ping")
+        for kind in ("server.checked", "server.changed"):
+            news = Announcement(kind=kind, id=str(workspace))
+            await sync_to_async(announce)(workspace, news)
+        await socket.until(lambda event: event.get("kind") == "server.changed")
+        heard = [event["kind"] for event in socket.events if event["type"] == "workspace.changed"]
+    assert ("server.checked" in heard) is bool(query)
 
 
 def allow_sockets(monkeypatch: pytest.MonkeyPatch, most: int) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from celery import current_app
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from mcp.server.caching import CacheHint
 
 from audit.models import AuditEntry
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
@@ -21,6 +23,7 @@ from mcp_servers.pages.cards.servers import CHECKS_SHOWN, cards_of
 from mcp_servers.registry import discovery, health, services, tasks
 from mcp_servers.registry.services import ServerDraft, inspection
 from tests.factories import Tenant
+from tests.fakes.full_server import full_server
 from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at, stored_tool
 from workspaces.actors import Actor, Source
@@ -195,6 +198,39 @@ def test_a_servers_own_word_on_its_lists_brings_a_check_forward(tenant: Tenant) 
     assert (server.workspace_id, server.pk) in health.due_servers()
     assert health.claim(server.workspace_id, server.pk)
     assert not health.claim(server.workspace_id, server.pk)
+
+
+@pytest.mark.parametrize(
+    ("ttl_ms", "seconds"), [(0, None), (1, 60), (120_000, 120)], ids=["none", "short", "longer"]
+)
+def test_a_server_is_looked_at_no_more_often_than_about_once_a_minute(
+    tenant: Tenant, ttl_ms: int, seconds: int | None
+) -> None:
+    """REL-2561: SDKs send a time of zero by themselves. It asks nobody to look again, and a short one not at once."""
+    lists: Any = dict.fromkeys(
+        ("tools/list", "resources/list", "resources/templates/list", "prompts/list"),
+        CacheHint(ttl_ms=ttl_ms),
+    )
+    with full_server(cache_hints=lists) as (_, listening):
+        server = looked_at(tenant, http_server(tenant, f"{listening.origin}/mcp"))
+    assert server.state.protocol_revision == "2026-07-28"
+    read_at, stale_at = server.state.tools_listed_at, server.state.lists_stale_at
+    assert read_at is not None
+    assert stale_at == (read_at + timedelta(seconds=seconds) if seconds else None)
+
+
+def test_a_check_that_finds_nothing_new_is_news_for_pages_of_servers_alone(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """REL-2562: every open chat reads its buds anew when a server changes; a check each minute is no change."""
+    with patch.object(health, "announce") as announced:
+        health.note_reading(server, health.HealthReading(latency_ms=5))
+        health.note_reading(server, health.HealthReading(latency_ms=7))
+        health.note_reading(
+            server, health.HealthReading(error=ConnectionFailed("gone.")), is_asked_for=True
+        )
+    kinds = [call.args[1].kind for call in announced.call_args_list]
+    assert kinds == ["server.changed", "server.checked", "server.changed"]
 
 
 def test_that_a_call_changes_the_row_and_not_the_object_that_calls_share(

@@ -14,6 +14,7 @@ let wasOpen = false;
 
 function open(path: string): void {
   const url = new URL(path, location.href);
+  if (document.querySelector("[data-shows-checks]")) url.searchParams.set("checks", "yes");
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   socket = new LiveSocket({
     url: url.href,
