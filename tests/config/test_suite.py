@@ -11,7 +11,16 @@ from packaging.markers import Marker
 from config.bootstrap import LOCKS
 from config.suite import MOST_TRIED_AGAIN, Stage, names_lost_modules, trying_again
 from config.suite_results import Result, failures_by_reason
-from tests.second_proofs import LIST, Proof, choose_second_proofs, function_of, read_measures
+from tests.second_proofs import (
+    LIST,
+    ROOT,
+    Proof,
+    choose_second_proofs,
+    function_of,
+    proofs_by_promise,
+    read_measures,
+    second_proofs,
+)
 
 LOST = """
 workspaces/tenancy.py: error: Cannot find implementation or library stub for module named "workspaces.old"  [import-not-found]
@@ -177,3 +186,12 @@ def test_each_listed_test_is_there() -> None:
     ]
     assert not missing, f"take these out of {LIST.name}: {missing}"
     assert names == {function_of(name) for name in names}
+
+
+def test_a_usual_run_proves_every_promise() -> None:
+    """REL-2501: a promise may be given to a listed test later, which then proves it once, and in full runs alone."""
+    proofs = proofs_by_promise((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+    listed = second_proofs()
+    alone = {promise: names for promise, names in proofs.items() if names <= listed}
+    assert len(proofs) > 1000
+    assert not alone, f"take a test of each of these out of {LIST.name}: {alone}"
