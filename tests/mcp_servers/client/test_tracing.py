@@ -21,6 +21,7 @@ from mcp_servers.client.connections.flights import CallRef
 from mcp_servers.client.connections.hooks import TraceRecord, hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer
+from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
@@ -30,7 +31,7 @@ from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
-from workspaces.redaction import redact, remember_secret
+from workspaces.redaction import MASK, redact, remember_secret
 
 
 class Traced:
@@ -162,6 +163,29 @@ async def test_lines_of_a_programs_error_stream_are_noted(tmp_path: Path, traced
     lines = [record for record in await traced.settle() if record.method == "stderr"]
     assert lines[0].text == "line 0 of noise"
     assert 1 <= len(lines) <= 5 * tracing.MAX_LINES_A_SECOND
+
+
+@pytest.mark.usefixtures("no_known_secrets")
+async def test_no_half_of_a_secret_is_in_a_programs_long_line(
+    tmp_path: Path, traced: Traced
+) -> None:
+    """SEC-1001: what is too long is cut behind its beginning, whether the rest of it has come or not."""
+    secret = "s3cret-of.the-program-77"
+    writer = tmp_path / "writer.py"
+    writer.write_text(
+        "import sys, time\n"
+        "for line in ('é' * 2_043 + SECRET, 'x' * 5_000 + SECRET + '.' * 4_085):\n"
+        "    sys.stderr.write(line)\n"
+        "    sys.stderr.flush()\n"
+        "    time.sleep(0.1)\n"
+        "    sys.stderr.write('\\n')\n".replace("SECRET", repr(secret))
+    )
+    spec = spec_for(program(writer, tmp_path / "home"), protocol=Protocol.LEGACY)
+    remember_secret(secret, workspace_id=spec.workspace_id)
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.list_tools(spec))
+    lines = [one.text for one in await traced.settle() if one.method == "stderr"]
+    assert lines == ["é" * 2_043 + MASK, "x" * 4_000]
 
 
 async def test_log_messages_are_noted_when_wanted(everywhere: Everywhere, traced: Traced) -> None:
