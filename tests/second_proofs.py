@@ -23,8 +23,16 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LIST: Final = Path(__file__).with_suffix(".txt")
 CHEAP_SECONDS: Final = 0.15
 """What a test may take, with all its parameters, without having to reach anything of its own."""
-KEPT: Final = ("tests/isolation/", "tests/e2e/test_end_user.py")
-"""Whose tests all stay: the wall between workspaces, and what everybody does first, are tried whole."""
+KEPT: Final = (
+    "tests/isolation/",
+    "tests/e2e/test_end_user.py",
+    "tests/audit/sealing/test_guards.py",
+    "tests/audit/outside_writes/",
+    "tests/audit/verification/test_triggers.py",
+    "tests/chat/services/test_search_beside.py",
+)
+"""Whose tests all stay: the wall between workspaces, and what everybody does first, are tried whole. So are triggers:
+nothing is noted of SQL that runs in the database, and each engine has its own."""
 JOURNEYS: Final = "tests/e2e/"
 """Whose product runs in another process, so that nothing is noted of what they run."""
 _PROOF = re.compile(r"`([^`]+\.(?:py::\w+|test\.tsx?))`")
