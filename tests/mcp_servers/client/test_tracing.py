@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -31,6 +33,7 @@ from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
+from workspaces.outbound import bounds
 from workspaces.redaction import MASK, redact, remember_secret
 
 
@@ -385,6 +388,26 @@ async def test_of_a_flood_of_requests_some_are_taken() -> None:
     *taken, last = await runtime.run(take())
     assert tap.REQUESTS_AT_ONCE <= len(taken) <= tap.REQUESTS_AT_ONCE + 5 * tap.REQUESTS_PER_SECOND
     assert last.id == 1
+
+
+async def test_a_flood_of_requests_is_one_event(
+    traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-1002: and not each time when one of it was taken, which would push all else out of the trace."""
+    hundredths = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(hundredths) / 100)
+    monkeypatch.setattr(bounds, "time", clock)
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+    shown = tap.Tap(trace, sole_flight=lambda: None, bystander=lambda: None, on_end=lambda: None)
+    ping = SessionMessage(mcp_types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping"))
+
+    async def flood() -> int:
+        return sum(shown.takes(ping) for _ in range(1_000))
+
+    assert 200 <= await runtime.run(flood()) <= 400
+    [event] = await traced.settle(buffer)
+    assert "asks too much at once" in event.text
 
 
 async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
