@@ -242,7 +242,9 @@ def _rpc_error(body: bytes) -> dict[str, Any] | None:
         return None
     return {
         "code": error["code"],
-        "message": str(error.get("message", ""))[:2000],
+        "message": str(
+            error.get("message", "")
+        ),  # bounded by the body; cut where it is kept, once it is masked
         "data": error.get("data"),
     }
 

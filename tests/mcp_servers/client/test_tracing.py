@@ -27,7 +27,7 @@ from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
-from tests.fakes.mcp_server import RawServer, reply, reply_result
+from tests.fakes.mcp_server import RawServer, reply, reply_error, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
@@ -189,6 +189,24 @@ async def test_no_half_of_a_secret_is_in_a_programs_long_line(
         await runtime.run(pool.list_tools(spec))
     lines = [one.text for one in await traced.settle() if one.method == "stderr"]
     assert lines == ["é" * 2_043 + MASK, "x" * 4_000]
+
+
+@pytest.mark.usefixtures("no_known_secrets")
+async def test_no_half_of_a_secret_is_at_the_end_of_a_servers_error(
+    raw: Any, traced: Traced
+) -> None:
+    """SEC-1003: words of an error of HTTP are not cut before they are masked."""
+    secret = "s3cret-of.the-server-77"
+
+    async def refuse(body: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, body, -32001, "." * 1_990 + secret, status=400)
+
+    spec = spec_for(raw({"tools/list": refuse}).url, protocol=Protocol.LEGACY)
+    remember_secret(secret, workspace_id=spec.workspace_id)
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.list_tools(spec))
+    [error] = [one for one in await traced.settle() if one.kind == "error"]
+    assert redact(error.body, workspace_id=spec.workspace_id)["error"]["message"].endswith(MASK)
 
 
 async def test_log_messages_are_noted_when_wanted(everywhere: Everywhere, traced: Traced) -> None:
