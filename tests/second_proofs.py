@@ -23,11 +23,19 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LIST: Final = Path(__file__).with_suffix(".txt")
 CHEAP_SECONDS: Final = 0.15
 """What a test may take, with all its parameters, without having to reach anything of its own."""
-KEPT: Final = ("tests/isolation/", "tests/e2e/test_end_user.py")
-"""Whose tests all stay: the wall between workspaces, and what everybody does first, are tried whole."""
+KEPT: Final = (
+    "tests/isolation/",
+    "tests/e2e/test_end_user.py",
+    "tests/audit/sealing/test_guards.py",
+    "tests/audit/outside_writes/",
+    "tests/audit/verification/test_triggers.py",
+    "tests/chat/services/test_search_beside.py",
+)
+"""Whose tests all stay: the wall between workspaces, and what everybody does first, are tried whole. So are triggers:
+nothing is noted of SQL that runs in the database, and each engine has its own."""
 JOURNEYS: Final = "tests/e2e/"
 """Whose product runs in another process, so that nothing is noted of what they run."""
-_PROOF = re.compile(r"`([^`]+\.py::\w+)`")
+_PROOF = re.compile(r"`([^`]+\.(?:py::\w+|test\.tsx?))`")
 
 
 @dataclass(slots=True)
@@ -124,11 +132,23 @@ def read_measures(coverage: Path, seconds: Mapping[str, float], proofs: str) -> 
     for name, test in tests.items():
         test.reaches -= around_all  # fixtures that surround every test run these
         test.reaches.add(name.partition("::")[0])
-    for row in proofs.splitlines():
-        promise = row.removeprefix("| ").partition(" ")[0]
-        for name in {f"tests/{proof}" for proof in _PROOF.findall(row)} & tests.keys():
+    for promise, names in proofs_by_promise(proofs).items():
+        for name in names & tests.keys():
             tests[name].reaches.add(promise)
     return dict(tests)
+
+
+def proofs_by_promise(table: str) -> dict[str, set[str]]:
+    """Read which tests prove each promise; those of the web app are whole files.
+
+    Args:
+        table: of promises and their tests, in Markdown.
+    """
+    return {
+        row.removeprefix("| ").partition(" ")[0]: {f"tests/{proof}" for proof in found}
+        for row in table.splitlines()
+        if (found := _PROOF.findall(row))
+    }
 
 
 def _functions_by_line(file: Path) -> dict[int, int]:

@@ -81,6 +81,7 @@ _KEPT_IN_URLS: Final = ("", "/", "!'()*", ";,/?:@&=+$!*'()#")
 """By libraries: all is escaped, all but slashes, and as JavaScript does in a part of an address and in a whole one."""
 _PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
 _MARKUP: Final = re.compile(r"[<>&]")
+_ESCAPED_BY_NET: Final = re.compile(r"\\(?:u[0-9a-f]{4}|.)|[&'+<>`]")
 _LONGEST_WORD: Final = 20
 _LONGEST_KEPT_NAME: Final = 40
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -469,13 +470,21 @@ def _within_urls(plain: str) -> set[str]:
 
 
 def _within_json(plain: str) -> set[str]:
-    """As Python and JavaScript write it; PHP escapes slashes as well, Go what pages read as markup."""
+    """As Python and JavaScript write it; PHP escapes slashes as well, Go what pages read as markup, .NET all that may be."""
     written = {json.dumps(plain, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
     return {
         *written,
+        _ESCAPED_BY_NET.sub(_by_net, json.dumps(plain)[1:-1]),
         *(form.replace("/", "\\/") for form in written),
         *(_MARKUP.sub(lambda found: f"\\u{ord(found[0]):04x}", form) for form in written),
     }
+
+
+def _by_net(found: re.Match[str]) -> str:
+    text = found[0]
+    if text.startswith("\\u"):
+        return f"\\u{text[2:].upper()}"
+    return f"\\u{ord(text[-1]):04X}" if text == '\\"' or len(text) == 1 else text
 
 
 def _within_pages(plain: str) -> set[str]:

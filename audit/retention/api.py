@@ -158,7 +158,9 @@ class ErasureOutput(serializers.Serializer[Any]):
 
     erased = serializers.IntegerField()
     is_done = serializers.BooleanField()
-    chats = serializers.IntegerField(help_text="Chats that are erased within the hour.")
+    chats = serializers.IntegerField(
+        help_text="Chats that are out of sight, and are erased in the background."
+    )
 
 
 class ErasureViewSet(WorkspaceViewSet):

@@ -123,17 +123,18 @@ def erase_bodies(
 
 
 def _erase_left_behind(workspace_id: UUID, person_id: UUID) -> int:
-    """In a transaction. Whoever can enter has their chats themselves.
+    """In a transaction. Whoever belongs here, or may come back without an invitation, has their chats themselves.
 
     Raises:
-        InvalidInput: the person can.
+        InvalidInput: the person does.
     """
-    owns_platform = User.objects.filter(pk=person_id, is_superuser=True).exists()
-    if owns_platform or is_member(workspace_id, person_id):
-        message = _(
-            "They can still enter this workspace, and delete their chats themselves. Remove them first."
-        )
-        raise InvalidInput(fields={"with_chats": [message]})
+    why = ""
+    if is_member(workspace_id, person_id):
+        why = _("They are still a member of this workspace. Remove them first.")
+    elif User.objects.filter(pk=person_id, is_superuser=True).exists():
+        why = _("They run this installation, so they can enter, and delete their chats themselves.")
+    if why:
+        raise InvalidInput(fields={"with_chats": [why]})
     return sum(one.erase(workspace_id, person_id) for one in _left_behind)
 
 

@@ -138,8 +138,8 @@ def _chats_in_words(count: int) -> str:
     if not count:
         return _("There are no chats of theirs.")
     text = ngettext(
-        "%(count)s chat is erased within the hour.",
-        "%(count)s chats are erased within the hour.",
+        "%(count)s chat is out of sight, and is erased in the background.",
+        "%(count)s chats are out of sight, and are erased in the background.",
         count,
     )
     return text % {"count": whole(count)}

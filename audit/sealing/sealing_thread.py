@@ -149,8 +149,9 @@ def stop(seconds: float = 2.0) -> None:
     thread.join(seconds)
     try:
         note_process(Action.LOG_STOPPED)
-        seal_all()
-        make_checkpoint(AuditCheckpoint.Kind.END)
+        if not marks.states_other_key():
+            seal_all()
+            make_checkpoint(AuditCheckpoint.Kind.END)
     except (DatabaseError, AuditUnavailable, SigningKeyMissing, OSError):
         logger.warning("audit_end_not_signed", exc_info=True)
     finally:
@@ -165,7 +166,12 @@ def something_waits() -> bool:
 
 
 def go_round() -> None:
-    """Enter what was spooled and what was written past the services, seal what waits, and sign if it is time."""
+    """Enter what was spooled and what was written past the services, seal what waits, and sign if it is time.
+
+    A process with another TRELLIS_AUDIT_KEY does none of it: it would refuse what others wrote, and they what it writes.
+    """
+    if marks.states_other_key():
+        return
     _try(spool.replay)
     _try(outside_writes.sweep)
     seal_all()

@@ -417,7 +417,7 @@ class QueuedMessageOutput(serializers.Serializer[QueuedMessage]):
     text = serializers.CharField()
     attachments = QueuedAttachment(many=True)
     is_next = serializers.BooleanField(help_text="It interrupts what runs.")
-    held_by = serializers.ChoiceField(
+    held_after = serializers.ChoiceField(
         choices=TURN_STATUSES,
         allow_null=True,
         help_text="How the turn ended after which it was not sent: only its writer sends it. Null: it waits its turn.",

@@ -297,7 +297,7 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     the others stay until the person sends them. Of compared answers, the last one to end decides.
     """
     rows = QueuedMessage.objects.for_workspace(turn.workspace_id).filter(
-        conversation_id=turn.conversation_id, held_by=""
+        conversation_id=turn.conversation_id, held_after=""
     )
     queued = rows.order_by("order_key", "pk").first()
     if queued is None:
@@ -306,7 +306,7 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     if most_urgent(statuses) is not None:
         return None
     if TurnStatus.COMPLETED not in statuses and not queued.is_next:
-        rows.update(held_by=turn.status)
+        rows.update(held_after=turn.status)
         changes.queue()
         return None
     if is_suspended(turn.workspace_id, queued.asked_by_id):

@@ -277,11 +277,12 @@ class QueuedMessage(WorkspaceModel):
     is_next = models.BooleanField(
         default=False, help_text=_("Sent even if the running turn is stopped: that was the wish.")
     )
-    held_by = models.CharField(
+    held_after = models.CharField(
         max_length=20,
         blank=True,
         default="",
         db_default="",
+        db_column="held_by",
         help_text=_("How the turn ended after which it was not sent; empty: it waits its turn."),
     )
     order_key = models.PositiveIntegerField()

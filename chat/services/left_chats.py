@@ -10,7 +10,7 @@ from audit.retention.erasing import LeftBehind, register_left_behind
 from chat.models import Conversation, Draft, Folder, Pin
 
 _LONG_AGO: Final = datetime(1900, 1, 1, tzinfo=UTC)
-"""Deleted then: the next sweep erases it, however long deleted chats are kept."""
+"""Deleted then: sweeps erase it, however long deleted chats are kept."""
 _BESIDE: Final = (Draft, Folder, Pin)
 
 

@@ -276,7 +276,7 @@ def queued_json(row: QueuedMessage) -> dict[str, Any]:
             for one in row.attachments
         ],
         "is_next": row.is_next,
-        "held_by": row.held_by or None,
+        "held_after": row.held_after or None,
         "bud_id": _id(row.mentioned_bud_id),
         "compare": [
             {"provider_id": one["provider_id"], "name": one["name"]} for one in row.compare or ()

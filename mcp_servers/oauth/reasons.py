@@ -37,6 +37,7 @@ class Reason(StrEnum):
     NO_CODE = "no_code"
     TOKEN_REFUSED = "token_refused"  # noqa: S105 - a word, no secret
     CLIENT_REFUSED = "client_refused"
+    CLIENT_NOT_ALLOWED = "client_not_allowed"
     TOKEN_UNREADABLE = "token_unreadable"  # noqa: S105 - a word, no secret
     ISSUER_FAILED = "issuer_failed"
 
@@ -98,6 +99,10 @@ WORDS: Final[dict[Reason, str]] = {
     Reason.CLIENT_REFUSED: _(
         "The sign-in service does not accept this platform's client id or secret. An administrator"
         " has to check them."
+    ),
+    Reason.CLIENT_NOT_ALLOWED: _(
+        "The sign-in service knows this platform, and does not allow it to sign people in like this. An"
+        " administrator has to change that there."
     ),
     Reason.TOKEN_UNREADABLE: _("The sign-in service's answer could not be read."),
     Reason.ISSUER_FAILED: _("The sign-in service returned an error. Please try again in a moment."),

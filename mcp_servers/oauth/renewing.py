@@ -58,6 +58,7 @@ _FINAL: Final = frozenset(
     {
         Reason.TOKEN_REFUSED,
         Reason.CLIENT_REFUSED,
+        Reason.CLIENT_NOT_ALLOWED,
         Reason.SCOPE_REFUSED,
         Reason.UNUSABLE_CLIENT,
         Reason.CHANGED,

@@ -216,8 +216,9 @@ def _client(server: McpServer, found: Discovery) -> OAuthClient:
     introduced = None if known is not None else _run(identity.introduce(server.pk, found))
     with transaction.atomic():
         _lock(server)
-        # Somebody else may have begun at the same moment; their sign-in goes by the client that is stored.
-        known = known_client(server, issuer)
+        # Somebody else may have begun at the same moment; their sign-in goes by the client that is stored. Where a
+        # renewal had it forgotten just now, the issuer refuses it once more.
+        known = known_client(server, issuer) or known
         known_as = introduced if known is None else identity_of(known, server)
         assert known_as is not None
         return save_client(server, known_as, found)

@@ -26,7 +26,11 @@ _ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer
 _ASSERTION_SECONDS: Final = 300
 _ALGORITHMS: Final = ("ES256", "RS256", "PS256", "EdDSA", "ES384", "RS384", "ES512", "RS512")
 _PASSING_ERRORS: Final = frozenset({"server_error", "temporarily_unavailable", "slow_down"})
-_CLIENT_ERRORS: Final = frozenset({"invalid_client", "unauthorized_client"})
+_FINAL_ERRORS: Final = {
+    "invalid_client": Reason.CLIENT_REFUSED,
+    "unauthorized_client": Reason.CLIENT_NOT_ALLOWED,
+    "invalid_scope": Reason.SCOPE_REFUSED,
+}
 MOST_ID_TOKEN: Final = 16_384
 MOST_SECONDS: Final = 10 * 365 * 24 * 3600
 
@@ -72,7 +76,8 @@ async def exchange_code(
     """Turn what the issuer sent back into tokens.
 
     Raises:
-        SignInFailed: token_refused, client_refused, scope_refused, token_unreadable, issuer_failed, unreachable.
+        SignInFailed: token_refused, client_refused, client_not_allowed, scope_refused, token_unreadable,
+            issuer_failed, unreachable.
     """
     form = {
         "grant_type": "authorization_code",
@@ -193,9 +198,7 @@ def reason_of(error: str) -> Reason:
     """What an issuer's error means for a sign-in. Source: RFC 6749, sections 4.1.2.1 and 5.2."""
     if error in _PASSING_ERRORS:
         return Reason.ISSUER_FAILED
-    if error in _CLIENT_ERRORS:
-        return Reason.CLIENT_REFUSED
-    return Reason.SCOPE_REFUSED if error == "invalid_scope" else Reason.TOKEN_REFUSED
+    return _FINAL_ERRORS.get(error, Reason.TOKEN_REFUSED)
 
 
 def _read(answer: IssuerResponse, workspace_id: UUID) -> TokenResponse:

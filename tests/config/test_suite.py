@@ -11,7 +11,17 @@ from packaging.markers import Marker
 from config.bootstrap import LOCKS
 from config.suite import MOST_TRIED_AGAIN, Stage, names_lost_modules, trying_again
 from config.suite_results import Result, failures_by_reason
-from tests.second_proofs import LIST, Proof, choose_second_proofs, function_of, read_measures
+from tests.second_proofs import (
+    KEPT,
+    LIST,
+    ROOT,
+    Proof,
+    choose_second_proofs,
+    function_of,
+    proofs_by_promise,
+    read_measures,
+    second_proofs,
+)
 
 LOST = """
 workspaces/tenancy.py: error: Cannot find implementation or library stub for module named "workspaces.old"  [import-not-found]
@@ -137,12 +147,13 @@ def test_what_another_one_runs_for_less_is_left_out() -> None:
     assert choose_second_proofs(tests) == ["tests/a.py::test_all"]
 
 
-def test_quick_tests_checks_of_the_code_and_the_wall_between_workspaces_stay() -> None:
+def test_quick_tests_checks_of_the_code_the_wall_between_workspaces_and_triggers_stay() -> None:
     tests = {
         "tests/a.py::test_first": Proof(2.0, {("a.py", 1)}),
         "tests/a.py::test_quick": Proof(0.05, {("a.py", 1)}),
         "tests/a.py::test_the_code": Proof(3.0, {"tests/a.py"}),
         "tests/isolation/test_a.py::test_wall": Proof(9.0, {("a.py", 1)}),
+        "tests/audit/sealing/test_guards.py::test_trigger": Proof(9.0, {("a.py", 1)}),
     }
     assert choose_second_proofs(tests) == ["tests/a.py::test_first"]
 
@@ -168,7 +179,7 @@ def test_a_test_reaches_the_functions_that_few_others_run_and_its_promises(tmp_p
 
 
 def test_each_listed_test_is_there() -> None:
-    """So that the list does not keep names that mean nothing any more."""
+    """So that the list does not keep names that mean nothing any more. REL-2501: those of triggers all run."""
     names = {*LIST.read_text(encoding="utf-8").split()}
     missing = [
         name
@@ -177,3 +188,13 @@ def test_each_listed_test_is_there() -> None:
     ]
     assert not missing, f"take these out of {LIST.name}: {missing}"
     assert names == {function_of(name) for name in names}
+    assert not [name for name in names if name.startswith(KEPT)]
+
+
+def test_a_usual_run_proves_every_promise() -> None:
+    """REL-2501: a promise may be given to a listed test later, which then proves it once, and in full runs alone."""
+    proofs = proofs_by_promise((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+    listed = second_proofs()
+    alone = {promise: names for promise, names in proofs.items() if names <= listed}
+    assert len(proofs) > 1000
+    assert not alone, f"take a test of each of these out of {LIST.name}: {alone}"

@@ -66,6 +66,7 @@ def test_each_form_of_a_secret_is_masked_and_nothing_else() -> None:
         ("Python's JSON", lambda text: json.dumps(text)[1:-1]),
         ("PHP's JSON", lambda text: json.dumps(text)[1:-1].replace("/", "\\/")),
         ("Go's JSON", lambda text: _as_go(json.dumps(text, ensure_ascii=False)[1:-1])),
+        (".NET's JSON", lambda text: _as_net(json.dumps(text)[1:-1])),
         ("Python's page", html.escape),
         ("PHP's page", lambda text: html.escape(text).replace("&#x27;", "&#039;")),
         ("Go's page", lambda text: _as_go_page(html.escape(text))),
@@ -84,6 +85,11 @@ def _as_go(text: str) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _as_net(text: str) -> str:
+    text = re.sub(r"\\u....", lambda code: rf"\u{code[0][2:].upper()}", text.replace('\\"', '"'))
+    return re.sub("""["&'+<>`]""", lambda sign: rf"\u{ord(sign[0]):04X}", text)
 
 
 def _as_go_page(text: str) -> str:

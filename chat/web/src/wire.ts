@@ -1200,7 +1200,7 @@ export interface QueuedMessage {
   /** It interrupts what runs. */
   is_next: boolean;
   /** How the turn ended after which it was not sent: only its writer sends it. Null: it waits its turn. */
-  held_by: TurnStatus | null;
+  held_after: TurnStatus | null;
   /** The bud that answers in place of the conversation's. */
   bud_id: string | null;
   /** Models that answer side by side; mostly none. */

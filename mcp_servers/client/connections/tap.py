@@ -50,6 +50,8 @@ REQUESTS_AT_ONCE: Final = 100
 """Of a server over one connection. Each is a task and a message of ours, so a flood of them would fill the memory."""
 REQUESTS_PER_SECOND: Final = 20.0
 """And from then on; more are not taken, nor answered."""
+TELL_SECONDS: Final = 60.0
+"""Between two words in the trace that they are too many."""
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ class Tap:
         self._asked: dict[str, _Sent] = {}
         self._asked_of_us: dict[str, tuple[str, Flight | None]] = {}
         self._pace = Pace(REQUESTS_PER_SECOND, at_once=REQUESTS_AT_ONCE)
-        self._is_flooded = False
+        self._tells_at = 0.0
         self.has_greeted = False
         """A handshake has gone out over what is open now."""
         self.on_end = on_end
@@ -129,12 +131,14 @@ class Tap:
         message = getattr(item, "message", None)
         if not isinstance(message, mcp_types.JSONRPCRequest):
             return True
-        was_flooded, self._is_flooded = self._is_flooded, not self._pace.has_room()
-        if not self._is_flooded:
+        if self._pace.has_room():
             self._pace.take(1)
-        elif not was_flooded:
+            return True
+        now = time.monotonic()
+        if now >= self._tells_at:
+            self._tells_at = now + TELL_SECONDS
             self._trace.event("The server asks too much at once; what is too much is not answered.")
-        return not self._is_flooded
+        return False
 
     def received(self, item: object, flight: Flight | None = None) -> None:
         """Note a message of the server, and take out what the SDK is not to see.

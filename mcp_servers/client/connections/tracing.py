@@ -150,6 +150,7 @@ class ConnectionTrace:
         self._lines += 1
         if self._lines > MAX_LINES_A_SECOND:
             return
+        line = cut_known(line, _MOST_WORDS, workspace_id=self.spec.workspace_id)
         call = self.bystander()
         if call is None:
             self.event(line, method="stderr")

@@ -242,7 +242,8 @@ def _rpc_error(body: bytes) -> dict[str, Any] | None:
         return None
     return {
         "code": error["code"],
-        "message": str(error.get("message", ""))[:2000],
+        # As long as the body may be: it is cut where it is kept, once it is masked.
+        "message": str(error.get("message", "")),
         "data": error.get("data"),
     }
 

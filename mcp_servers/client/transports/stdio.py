@@ -45,7 +45,8 @@ logger = logging.getLogger(__name__)
 MAX_LINE_BYTES: Final = 8 * 2**20
 """As much as one message over HTTP; pictures of whole web pages come in one line."""
 STDERR_BYTES: Final = 64 * 1024
-MAX_STDERR_LINE: Final = 4096
+MAX_STDERR_LINE: Final = 32 * 1024
+"""Of which whoever notes the line keeps the beginning. There is more, so that no half of a secret is at its end."""
 STDERR_BYTES_PER_SECOND: Final = 2.0 * 2**20
 """Of a child that never stops: it waits, so that others have the loop."""
 LINE_TOO_LONG: Final = "line_too_long"
@@ -261,14 +262,14 @@ class StdioTransport:
                     await self._is_ending.wait()  # its last words are not to be lost
 
     def _tell_lines(self, data: bytes) -> bytes:
-        """Tell of the whole lines; what is left of the last one."""
+        """Tell of the whole lines; gives the beginning of the last one."""
         if self._on_line is None:
             return b""
         *lines, rest = data.split(b"\n")
         for line in lines:
             if line.strip():
                 self._on_line(line[:MAX_STDERR_LINE].decode("utf-8", "replace").rstrip())
-        return rest[-MAX_STDERR_LINE:]
+        return rest[:MAX_STDERR_LINE]
 
     async def _stop(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
         """Close the input, wait, let the keeper end the program, and collect the keeper in any case."""

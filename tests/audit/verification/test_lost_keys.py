@@ -25,7 +25,7 @@ from audit.models import AlertRule, AuditCheckpoint, AuditEntry, AuditSeal
 from audit.proof import marks
 from audit.proof.signing import signed, signing_keys
 from audit.proof.trellis_verify import VerificationReport, verify_export
-from audit.sealing import external_checkpoint, key_loss, sealer
+from audit.sealing import external_checkpoint, key_loss, sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.declared_losses import DeclaredLosses
 from audit.verification.exporting import proof_pieces
@@ -351,6 +351,21 @@ def test_the_loss_of_the_audit_key_alone_is_declared(tenant: Tenant) -> None:
             assert check().result == "whole"
             assert export(signing_keys()[0].fingerprint).result == "whole"
             assert "no loss to declare" in declare("")
+
+
+def test_once_a_loss_is_declared_the_rounds_of_the_log_go_on(tenant: Tenant) -> None:
+    """REL-2504, REL-2405: what waited for its seal until then gets one, and servers are ready."""
+    with keys("a"):
+        lost_log(tenant)
+        with other_key():
+            new = bodied(tenant, 1)
+            sealing_thread.go_round()
+            assert not AuditSeal.objects.filter(entry_id=new[0].pk).exists()
+            assert "WHOLE" in declare("")
+            new += bodied(tenant, 1)
+            sealing_thread.go_round()
+            assert AuditSeal.objects.filter(entry_id__in=[one.pk for one in new]).count() == 2
+            assert not marks.states_other_key()
 
 
 def test_the_loss_of_both_keys_is_declared_where_the_settings_name_them(tenant: Tenant) -> None:

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client, override_settings
 from pydantic import SecretStr
 
+from audit import outside_writes
 from audit.actions import Action
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.proof import marks
@@ -82,6 +83,21 @@ def test_a_process_with_another_key_is_not_ready(
         assert looked_at() == (503, "failed")
         assert "audit_key_is_another" in caplog.text
     assert looked_at() == (200, "ok")
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+def test_a_process_with_another_key_refuses_nothing_that_others_wrote(tenant: Tenant) -> None:
+    """REL-2504: it leaves sealing to them, or each side would refuse the other's entries, and its alarms."""
+    outside_writes.sweep()  # what was written to prepare this
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    write(tenant, 2)
+    with other_key():
+        sealing_thread.go_round()
+    assert PendingSeal.objects.count() == 2
+    sealing_thread.go_round()
+    assert AuditSeal.objects.count() == AuditEntry.objects.across_workspaces().count()
 
 
 def test_entries_under_both_keys_are_told_under_either(tenant: Tenant) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 
 from audit.models import AuditEntry
@@ -75,7 +76,7 @@ def test_a_small_model_finds_and_cites_a_page_of_a_long_book(chat: Chat) -> None
 
 @pytest.mark.both_engines
 def test_words_are_found_on_both_engines(chat: Chat) -> None:
-    """REL-491: all words first, else some; by their beginning; in one file or in all."""
+    """REL-491, REL-2506: all words first, else some; by their beginning; in one file or in all. A file goes with its words."""
     rules = learn(chat, "rules.md", b"# Leave\n\nThirty days of vacation.\n\n# Travel\n\nBy train.")
     learn(chat, "menu.txt", b"Vacations are served cold.")
 
@@ -89,6 +90,12 @@ def test_words_are_found_on_both_engines(chat: Chat) -> None:
     assert found("train nonsense") == ["rules.md"]
     assert found("nonsense") == []
     assert found("' | * \" OR") == []
+    remove_knowledge(file=rules, actor=admin_of(chat))
+    assert found("vacation") == ["menu.txt"]
+    if connection.vendor == "sqlite":  # PostgreSQL has no table of words beside that of passages
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT text FROM chat_knowledgepassage_words")
+            assert cursor.fetchall() == [("Vacations are served cold.",)]
 
 
 def test_a_bud_knows_the_text_of_a_page_and_nothing_of_its_markup(chat: Chat) -> None:

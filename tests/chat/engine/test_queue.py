@@ -118,7 +118,7 @@ def test_after_a_stop_the_queue_waits_for_the_person(chat: Chat) -> None:
     chat.model.say("to third")
     hold.set()
     until_answered(chat, "to third")
-    assert [(one["text"], one["held_by"]) for one in chat.snapshot()["queue"]] == [
+    assert [(one["text"], one["held_after"]) for one in chat.snapshot()["queue"]] == [
         ("second", "cancelled")
     ]
     chat.watching.forget()

@@ -6,6 +6,7 @@ import pytest
 
 from audit.models import AuditEntry
 from chat.models import Conversation, Draft, Folder
+from chat.services import conversation_sweeps
 from chat.services.conversation_sweeps import erase_deleted
 from tests.audit.retention.asking import ask
 from tests.chat.services.test_deleted_conversations import a_chat
@@ -66,12 +67,34 @@ def test_chats_stay_where_nobody_asked_for_their_erasure(two_workspaces: TwoTena
     assert Conversation.objects.for_workspace(tenant.workspace).get() == kept
 
 
-def test_the_page_says_how_many_chats_go(tenant: Tenant) -> None:
-    """REL-2401: and what of a person stays in the log; it is asked for by a tick."""
+def test_whose_chats_cannot_be_erased_is_told_with_the_reason(tenant: Tenant) -> None:
+    """REL-2505: a member, also one who cannot enter at the moment, or somebody who runs the installation."""
+    wanted = {**WANTED, "email": tenant.member.email}
     a_chat(tenant)
+
+    def why() -> str:
+        answer = ask(tenant, "post", "audit-erasures/", wanted)
+        assert answer.status_code == 422
+        return str(answer.json()["errors"][0]["detail"])
+
+    rows = Membership.objects.also_suspended(tenant.workspace.pk).filter(user=tenant.member)
+    rows.update(suspended_at=database_now())
+    assert why().startswith("They are still a member of this workspace.")
+    remove_member(membership=rows.get(), actor=tenant.actor("owner"))
+    tenant.member.is_superuser = True
+    tenant.member.save()
+    assert why().startswith("They run this installation")
+
+
+def test_the_page_says_how_many_chats_go(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-2401: and what of a person stays in the log; it is asked for by a tick. Many take more than one round."""
+    for _ in range(3):
+        a_chat(tenant)
     leave(tenant)
     client, url = tenant.client("owner"), f"/w/{tenant.workspace.slug}/audit/settings/"
     assert "under which name or address" in client.get(url).content.decode()
     wanted = {"email": tenant.member.email, "reason": "Request 12", "with_chats": "on"}
     answer = client.post(f"{url}erase/", wanted, follow=True).content.decode()
-    assert "1 chat is erased within the hour." in answer
+    assert "3 chats are out of sight, and are erased in the background." in answer
+    monkeypatch.setattr(conversation_sweeps, "MOST_ERASED", 2)
+    assert (erase_deleted(), erase_deleted()) == (2, 1)

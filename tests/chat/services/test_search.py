@@ -177,7 +177,7 @@ def test_nobody_finds_what_others_have_said(tenant: Tenant) -> None:
 
 
 def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> None:
-    """REL-331: the index follows the rows."""
+    """REL-331, REL-2506: the index follows the rows, and keeps no words of what is erased."""
     conversation = talk(tenant, "member", "half an ans", status="streaming")
     assert found(tenant, "half") == []
     row = Message.objects.for_workspace(tenant.workspace).get()
@@ -190,6 +190,17 @@ def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> N
     assert found(tenant, "another") == ["[another] one"]
     delete_conversation(conversation=conversation, actor=tenant.actor("member"))
     assert found(tenant, "another") == []
+    assert indexed() == 1
+    conversation.delete()
+    assert indexed() == 0
+
+
+def indexed() -> int:
+    """How many messages have words in the index."""
+    table = {"postgresql": "chat_message_lexemes", "sqlite": "chat_message_words"}
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table[connection.vendor]}")
+        return int(cursor.fetchone()[0])
 
 
 def test_what_is_rare_is_found_behind_much_that_is_not(tenant: Tenant) -> None:

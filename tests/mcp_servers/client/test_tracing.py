@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -21,16 +23,18 @@ from mcp_servers.client.connections.flights import CallRef
 from mcp_servers.client.connections.hooks import TraceRecord, hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer
+from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
-from tests.fakes.mcp_server import RawServer, reply, reply_result
+from tests.fakes.mcp_server import RawServer, reply, reply_error, reply_result
 from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
 from tests.patience import PATIENCE
-from workspaces.redaction import redact, remember_secret
+from workspaces.outbound import bounds
+from workspaces.redaction import MASK, redact, remember_secret
 
 
 class Traced:
@@ -162,6 +166,47 @@ async def test_lines_of_a_programs_error_stream_are_noted(tmp_path: Path, traced
     lines = [record for record in await traced.settle() if record.method == "stderr"]
     assert lines[0].text == "line 0 of noise"
     assert 1 <= len(lines) <= 5 * tracing.MAX_LINES_A_SECOND
+
+
+@pytest.mark.usefixtures("no_known_secrets")
+async def test_no_half_of_a_secret_is_in_a_programs_long_line(
+    tmp_path: Path, traced: Traced
+) -> None:
+    """SEC-1001: what is too long is cut behind its beginning, whether the rest of it has come or not."""
+    secret = "s3cret-of.the-program-77"
+    writer = tmp_path / "writer.py"
+    writer.write_text(
+        "import sys, time\n"
+        "for line in ('é' * 2_043 + SECRET, 'x' * 5_000 + SECRET + '.' * 4_085):\n"
+        "    sys.stderr.write(line)\n"
+        "    sys.stderr.flush()\n"
+        "    time.sleep(0.1)\n"
+        "    sys.stderr.write('\\n')\n".replace("SECRET", repr(secret))
+    )
+    spec = spec_for(program(writer, tmp_path / "home"), protocol=Protocol.LEGACY)
+    remember_secret(secret, workspace_id=spec.workspace_id)
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.list_tools(spec))
+    lines = [one.text for one in await traced.settle() if one.method == "stderr"]
+    assert lines == ["é" * 2_043 + MASK, "x" * 4_000]
+
+
+@pytest.mark.usefixtures("no_known_secrets")
+async def test_no_half_of_a_secret_is_at_the_end_of_a_servers_error(
+    raw: Any, traced: Traced
+) -> None:
+    """SEC-1003: words of an error of HTTP are not cut before they are masked."""
+    secret = "s3cret-of.the-server-77"
+
+    async def refuse(body: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, body, -32001, "." * 1_990 + secret, status=400)
+
+    spec = spec_for(raw({"tools/list": refuse}).url, protocol=Protocol.LEGACY)
+    remember_secret(secret, workspace_id=spec.workspace_id)
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.list_tools(spec))
+    [error] = [one for one in await traced.settle() if one.kind == "error"]
+    assert redact(error.body, workspace_id=spec.workspace_id)["error"]["message"].endswith(MASK)
 
 
 async def test_log_messages_are_noted_when_wanted(everywhere: Everywhere, traced: Traced) -> None:
@@ -361,6 +406,26 @@ async def test_of_a_flood_of_requests_some_are_taken() -> None:
     *taken, last = await runtime.run(take())
     assert tap.REQUESTS_AT_ONCE <= len(taken) <= tap.REQUESTS_AT_ONCE + 5 * tap.REQUESTS_PER_SECOND
     assert last.id == 1
+
+
+async def test_a_flood_of_requests_is_one_event(
+    traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-1002: and not each time when one of it was taken, which would push all else out of the trace."""
+    hundredths = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(hundredths) / 100)
+    monkeypatch.setattr(bounds, "time", clock)
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+    shown = tap.Tap(trace, sole_flight=lambda: None, bystander=lambda: None, on_end=lambda: None)
+    ping = SessionMessage(mcp_types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping"))
+
+    async def flood() -> int:
+        return sum(shown.takes(ping) for _ in range(1_000))
+
+    assert 200 <= await runtime.run(flood()) <= 400
+    [event] = await traced.settle(buffer)
+    assert "asks too much at once" in event.text
 
 
 async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:

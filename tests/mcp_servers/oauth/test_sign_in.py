@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from audit.actions import Action
@@ -387,7 +388,7 @@ def test_a_refused_code_is_told(
         ("invalid_scope", Reason.SCOPE_REFUSED),
         ("server_error", Reason.ISSUER_FAILED),
         ("temporarily_unavailable", Reason.ISSUER_FAILED),
-        ("unauthorized_client", Reason.CLIENT_REFUSED),
+        ("unauthorized_client", Reason.CLIENT_NOT_ALLOWED),
         ("login_required", Reason.REFUSED),
     ],
 )
@@ -448,6 +449,37 @@ def test_a_registration_that_the_issuer_forgot_is_made_anew(
     refused(lambda: end(tenant, server, params), Reason.TOKEN_REFUSED)
     end(tenant, server, issuer.consent(begin(tenant, server)))
     assert len(issuer.at("register")) == 2
+
+
+def test_a_registration_that_may_not_do_that_is_not_made_anew(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2502: the issuer knows it, so another one would be refused as well, and end everybody's grants."""
+    issuer.fail("token", status=400, error="unauthorized_client")
+    for _ in range(2):
+        params = issuer.consent(begin(tenant, server))
+        refused(lambda params=params: end(tenant, server, params), Reason.CLIENT_NOT_ALLOWED)
+    assert len(issuer.at("register")) == 1
+
+
+def test_a_registration_may_be_forgotten_while_somebody_begins(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2503: a renewal finds that just when it was looked up, and nothing breaks."""
+    begin(tenant, server)
+    looked_up = False
+
+    def forget_once(execute: Any, sql: str, *rest: Any) -> Any:
+        nonlocal looked_up
+        answer = execute(sql, *rest)
+        if not looked_up and sql.startswith(f'SELECT "{OAuthClient._meta.db_table}"'):
+            looked_up = True
+            OAuthClient.objects.across_workspaces().update(expires_at=timezone.now())
+        return answer
+
+    with connection.execute_wrapper(forget_once):
+        begin(tenant, server)
+    assert looked_up
 
 
 def test_settings_that_change_meanwhile_stop_it(

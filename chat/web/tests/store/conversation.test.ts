@@ -256,7 +256,7 @@ describe("any interleaving", () => {
       text: "next",
       attachments: [],
       is_next: false,
-      held_by: null,
+      held_after: null,
       bud_id: null,
       compare: [],
       created_at: "",

@@ -152,7 +152,7 @@ function Row({ row }: { row: QueuedMessage }) {
 
 /** What becomes of these waiting messages. */
 function becomes(rows: readonly QueuedMessage[]): string {
-  const held = rows[0]?.held_by;
+  const held = rows[0]?.held_after;
   if (!held && runningTurn.value !== null) return t.queuedSoon;
   const end = held ?? openState.value?.turns.at(-1)?.status;
   return end === "cancelled" ? t.queuedStopped : t.queuedHeld;
@@ -166,7 +166,7 @@ export function QueuedMessages() {
     if (isKnown) giveBack(state.id, rows);
   }, [isKnown, state?.id, state?.queue, edited.value]);
   if (rows.length === 0) return null;
-  const parts = Map.groupBy(rows, (row) => row.held_by);
+  const parts = Map.groupBy(rows, (row) => row.held_after);
   return (
     <section class="queued" aria-label={t.queued}>
       {[...parts].map(([end, part]) => (

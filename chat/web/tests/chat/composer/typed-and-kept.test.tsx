@@ -90,7 +90,7 @@ describe("a waiting message being changed", () => {
     compare: [],
     attachments: [],
     is_next: false,
-    held_by: null,
+    held_after: null,
     created_at: "2026-11-21T08:00:00Z",
   };
   const withRows = (...rows: QueuedMessage[]): void =>
@@ -133,7 +133,7 @@ describe("a waiting message being changed", () => {
   });
 
   it("REL-2461: stands apart from those that will be sent, while another answer comes", () => {
-    const held: QueuedMessage = { ...row, id: "h", text: "Held", held_by: "cancelled" };
+    const held: QueuedMessage = { ...row, id: "h", text: "Held", held_after: "cancelled" };
     act(() => {
       const turns = [{ id: "t", status: "running" } as Turn];
       app.openState.value = { ...emptyConversation(CONVERSATION), seq: 1, queue: [held, row], turns };
