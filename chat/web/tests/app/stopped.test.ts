@@ -16,11 +16,12 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
+/** REL-2545: by how the server turned them away. */
 it.each([
   ["a session that ends stops nothing", 4401, 2, 1],
   ["nothing runs in an account that is off, and calls wait", 4410, 1, 1],
   ["nothing runs or waits for whoever has left", 4403, 0, 0],
-])("REL-2545: %s", async (_, code, active, waits) => {
+])("%s", async (_, code, active, waits) => {
   openPage();
   vi.resetModules();
   vi.stubGlobal("WebSocket", FakeSocket);
