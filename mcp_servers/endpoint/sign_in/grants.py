@@ -288,6 +288,24 @@ def authenticate(plain: str) -> LiveSignIn | None:
     return LiveSignIn(sign_in, token.member_role, bool(token.member_is_auditor))
 
 
+def find_unexpired(plain: str) -> ClientSignIn | None:
+    """The sign-in of a client with that access token, whatever became of its workspace."""
+    rows = ClientToken.objects.across_workspaces().select_related(
+        "sign_in__user", "sign_in__workspace"
+    )
+    now = timezone.now()
+    token = rows.filter(
+        token_hash=hash_token(plain),
+        kind=TokenKind.ACCESS,
+        expires_at__gt=now,
+        sign_in__expires_at__gt=now,
+        sign_in__user__is_active=True,
+    ).first()
+    if token is None or not is_proof_of(token.sign_in.proof, token.sign_in.user):
+        return None
+    return token.sign_in
+
+
 def actor_of(sign_in: ClientSignIn, *, ip_address: str | None, request_id: str) -> Actor:
     """A client that comes for its tokens, as the log has it."""
     return Actor(
