@@ -14,6 +14,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.exceptions import PermissionDenied as RestPermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
+from workspaces.database.row_security import in_workspace
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied, WorkspaceNotFound
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
 from workspaces.people.suspending import find_suspension, words_of_suspension
@@ -66,7 +67,9 @@ class ApiTokenAuthentication(BaseAuthentication):
             # A program that reads 401 gives its credential up.
             if (holder := self.find_holder(plain)) is not None:
                 person, workspace = holder
-                if (found := find_suspension(person, slug=workspace.slug)) is not None:
+                with in_workspace(workspace.pk):
+                    found = find_suspension(person, slug=workspace.slug)
+                if found is not None:
                     raise PermissionDenied(" ".join(words_of_suspension(found)))
             raise AuthenticationFailed("This token is not valid, or no longer.")
         token = live.token
