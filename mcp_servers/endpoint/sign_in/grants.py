@@ -325,14 +325,16 @@ def actor_of(sign_in: ClientSignIn, *, ip_address: str | None, request_id: str) 
 
 
 def _is_live(sign_in: ClientSignIn) -> bool:
-    """Whether its person may still come in with it."""
+    """Whether its person may still come in with it, or may once its workspace is no longer suspended.
+
+    Until then its tokens open nothing, but a client that gets no new ones forgets its sign-in.
+    """
     user, workspace = sign_in.user, sign_in.workspace
     members = Membership.objects.across_workspaces().filter(
         workspace_id=sign_in.workspace_id, user_id=sign_in.user_id
     )
     return (
         user.is_active
-        and workspace.is_active
         and workspace.allows_mcp_clients
         and is_proof_of(sign_in.proof, user)
         and members.exists()

@@ -95,13 +95,18 @@ def test_a_sign_in_ends_with_what_it_came_from(
 
 
 def test_a_sign_in_rests_with_its_workspace(tenant: Tenant) -> None:
-    """SEC-1021: a client that reads 401 forgets what it signed in with. The same token serves again afterwards."""
-    client = McpClient(tenant, SigningIn.begun(tenant).tokens()["access_token"])
+    """SEC-1021: a client that reads 401 or gets no new tokens forgets its sign-in. It serves again afterwards."""
+    begun = SigningIn.begun(tenant)
+    tokens = begun.tokens()
     mine = Workspace.objects.filter(pk=tenant.workspace.pk)
     mine.update(is_active=False)
-    refused = client.post("tools/list")
-    assert (refused.status_code, "WWW-Authenticate" in refused.headers) == (403, False)
-    assert "is suspended" in refused.json()["errors"][0]["detail"]
+    for renewed in (False, True):
+        if renewed:
+            tokens = begun.refresh(tokens["refresh_token"]).json()
+        client = McpClient(tenant, tokens["access_token"])
+        refused = client.post("tools/list")
+        assert (refused.status_code, "WWW-Authenticate" in refused.headers) == (403, False)
+        assert "is suspended" in refused.json()["errors"][0]["detail"]
     mine.update(is_active=True)
     assert client.post("tools/list").status_code == 200
 
