@@ -21,6 +21,7 @@ COLUMNS = (
     *("body_commitment", "redactions"),
     *("outcome", "refused_by", "rule", "duration_ms", "queue_ms", "approval", "details"),
 )
+NUMBERS = frozenset({"arguments_size", "result_size", "duration_ms", "queue_ms"})
 _QUOTES = frozenset("\"'`´‘’“”«»")
 _DANGEROUS = frozenset("=+-@")
 

@@ -1,4 +1,6 @@
-"""Entries as an XLSX file, written as it is read: every cell a text, in constant memory, on as many sheets as it takes.
+"""Entries as an XLSX file, written as it is read: in constant memory, on as many sheets as it takes.
+
+Every cell is a text, but for what Trellis has counted or measured: people add that up, and sort by it.
 
 Source: ECMA-376 part 1, 18.3 (sheets, rows and cells) and 22.4.2.4 (characters that XML does not know); part 2 (the archive).
 """
@@ -11,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Final, Self
 from xml.sax.saxutils import escape
 
-from audit.exports.columns import COLUMNS, cells_of
+from audit.exports.columns import COLUMNS, NUMBERS, cells_of
 from workspaces.database import in_database
 
 if TYPE_CHECKING:
@@ -35,7 +37,11 @@ _TYPES: Final = f"""{_XML}<Types xmlns="{_FORMATS}/package/2006/content-types">\
 <Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>\
 <Default Extension="xml" ContentType="{_KIND}.worksheet+xml"/>\
 <Override PartName="/xl/workbook.xml" ContentType="{_KIND}.sheet.main+xml"/></Types>"""
-_BEGIN: Final = f'{_XML}<worksheet xmlns="{_SHEETS}"><sheetData>'
+_HEAD_STAYS: Final = (
+    '<sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft"'
+    ' state="frozen"/></sheetView></sheetViews>'
+)
+_BEGIN: Final = f'{_XML}<worksheet xmlns="{_SHEETS}">{_HEAD_STAYS}<sheetData>'
 _END: Final = "</sheetData></worksheet>"
 
 
@@ -46,6 +52,7 @@ def _names() -> list[str]:
 
 _NAMES: Final = _names()[: len(COLUMNS)]
 """Of the columns: A, B … AA, AB …"""
+_ARE_NUMBERS: Final = [name in NUMBERS for name in COLUMNS]
 
 
 class _Written:
@@ -132,8 +139,10 @@ class Workbook:
         self._row += 1
         row = self._row
         row_cells = "".join(
-            f'<c r="{name}{row}" t="inlineStr"><is><t xml:space="preserve">{_plain(text)}</t></is></c>'
-            for name, text in zip(_NAMES, cells, strict=True)
+            f'<c r="{name}{row}"><v>{text}</v></c>'
+            if is_number and text.isdecimal()
+            else f'<c r="{name}{row}" t="inlineStr"><is><t xml:space="preserve">{_plain(text)}</t></is></c>'
+            for name, text, is_number in zip(_NAMES, cells, _ARE_NUMBERS, strict=True)
             if text
         )
         self._size += self._sheet.write(f'<row r="{row}">{row_cells}</row>'.encode())

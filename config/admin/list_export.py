@@ -118,7 +118,7 @@ def _in_words(column: Any, row: Any, shown: TrackedModelAdmin) -> str:
         return ""
     if field is not None and field.flatchoices:
         value = dict(field.flatchoices).get(value, value)
-    if value is None:
+    if value is None or value == shown.get_empty_value_display():
         return ""
     if isinstance(value, bool):
         return _("yes") if value else _("no")

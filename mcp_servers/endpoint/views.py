@@ -17,7 +17,7 @@ from mcp_servers.client.sdk import mcp_types
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
 from mcp_servers.endpoint.protocol import answer, fault_for
 from mcp_servers.endpoint.sign_in import scopes
-from mcp_servers.endpoint.sign_in.grants import authenticate
+from mcp_servers.endpoint.sign_in.grants import authenticate, find_unexpired
 from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
 from mcp_servers.models import ClientSignIn
 from workspaces.api.authentication import ApiTokenAuthentication, plain_bearer
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import ApiToken, User
+    from workspaces.models import ApiToken, User, Workspace
 
 _WORDS = "text/plain; charset=utf-8"
 _HOP_BY_HOP = frozenset({"content-length", "connection", "transfer-encoding"})
@@ -45,6 +45,7 @@ class EndpointAuthentication(ApiTokenAuthentication):
 
         Raises:
             AuthenticationFailed: a credential is there, in whatever form, that serves no more or never did.
+            PermissionDenied: it serves again once its workspace or its person is no longer suspended.
         """
         live = authenticate(plain_bearer(request))
         if live is None:
@@ -55,6 +56,11 @@ class EndpointAuthentication(ApiTokenAuthentication):
         role = MemberRole(live.role, live.is_auditor)
         bind_workspace(http_request, sign_in.workspace, token=sign_in, known=role)
         return sign_in.user, sign_in
+
+    def find_holder(self, plain: str) -> tuple[User, Workspace] | None:
+        """The same of an access token as of one that was pasted."""
+        sign_in = find_unexpired(plain)
+        return super().find_holder(plain) if sign_in is None else (sign_in.user, sign_in.workspace)
 
     def authenticate_header(self, request: Request) -> str:
         """Source: RFC 9728, section 5.1; MCP specification, "Authorization": Scope Selection Strategy."""

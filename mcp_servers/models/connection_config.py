@@ -7,6 +7,7 @@ from typing import Self
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcp_servers.client.transports.targets import LONGEST_CONNECT_SECONDS
 from workspaces.errors import InvalidInput
 
 
@@ -15,7 +16,7 @@ class ConnectionConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    connect_seconds: float = Field(15.0, ge=1, le=60)
+    connect_seconds: float = Field(15.0, ge=1, le=LONGEST_CONNECT_SECONDS)
     call_seconds: float | None = Field(None, ge=1, le=3600)
     """For one call. None: the platform's setting."""
     hard_call_seconds: float | None = Field(None, ge=1, le=24 * 3600)

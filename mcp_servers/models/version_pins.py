@@ -21,8 +21,8 @@ from django.utils.translation import gettext_noop as _
 from mcp_servers.models.programs import OWN_INTERPRETER
 
 CHANGED: Final = _(
-    "Its program has changed since the platform's owner put it into the catalogue. It is not started until the owner "
-    "has looked at it."
+    "Its program has changed since the platform's owner put it into the program catalogue. It starts again once they"
+    " have looked at it there, and offer it with its files as they are now."
 )
 
 _NODE_RUNNERS: Final = frozenset({"npx", "bunx", "pnpx"})
@@ -47,6 +47,7 @@ _WITH_VALUE: Final = frozenset(
     {"-p", "--package", "--from", "--with", "--spec", "--python", "-c", "--call", "--index-url"}
 )
 _WHAT_RUNS: Final = frozenset({"-p", "--package", "--from", "--spec"})
+_SCRIPTS: Final = frozenset({".js", ".mjs", ".cjs", ".ts", ".py", ".pyz", ".jar", ".sh"})
 _MAX_FILES: Final = 500
 _MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 
@@ -81,9 +82,18 @@ def is_there(command: str) -> bool:
     return command == OWN_INTERPRETER or (Path(command).is_file() and os.access(command, os.X_OK))
 
 
-def runs_packages(command: str) -> bool:
+def missing_files(command: str, args: Sequence[str]) -> list[str]:
+    """What a command runs that this machine does not have: the program, a script, or a module of `python -m`."""
+    missing = [] if is_there(command) else [command]
+    if command == OWN_INTERPRETER and args[:1] == ["-m"]:
+        missing += [name for name in args[1:2] if not any(_module_files(name))]
+    scripts = [Path(arg) for arg in args if arg.startswith("/") and "{" not in arg]
+    return missing + [str(one) for one in scripts if one.suffix in _SCRIPTS and not one.exists()]
+
+
+def runs_packages(command: str, args: Sequence[str] = ()) -> bool:
     """Whether a command fetches a package by its name, and runs it."""
-    return _runner(command, [])[0] in _NODE_RUNNERS | _PYTHON_RUNNERS
+    return _runner(command, list(args))[0] in _NODE_RUNNERS | _PYTHON_RUNNERS
 
 
 def stands_for(word: str, pinned: str) -> bool:

@@ -14,7 +14,11 @@ from django.utils.translation import gettext_noop as _
 from mcp_servers.client import transports
 from mcp_servers.client.canonical import canonical_json
 from mcp_servers.client.spec import ConnectionSpec
-from mcp_servers.client.transports.targets import HttpSpec, StdioSpec
+from mcp_servers.client.transports.targets import (
+    LONGEST_CONNECT_SECONDS,
+    HttpSpec,
+    StdioSpec,
+)
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import (
     McpResource,
@@ -24,6 +28,7 @@ from mcp_servers.models import (
     programs,
     version_pins,
 )
+from mcp_servers.models.connection_config import ConnectionConfig
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AuthType
 from mcp_servers.models.servers import McpServer
 from mcp_servers.oauth.bearer import GrantAuth
@@ -80,7 +85,7 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         needs_sign_in=(server.auth_type == AuthType.OAUTH and grant is None)
         or hosting.waits_for_sign_in(server),
         protocol=definition.entry.protocol if definition else Protocol(server.protocol),
-        connect_seconds=config.connect_seconds,
+        connect_seconds=_connect_seconds(config, target),
         idle_seconds=config.idle_seconds,
         max_concurrent_calls=config.max_concurrent_calls,
         max_queued_calls=config.max_queued_calls,
@@ -92,6 +97,15 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         log_level=server.log_level,
         secrets=secrets,
     )
+
+
+def _connect_seconds(config: ConnectionConfig, target: HttpSpec | StdioSpec) -> float:
+    """How long it may take to open; what is fetched first gets all there is, for that depends on somebody's network."""
+    if isinstance(target, StdioSpec) and version_pins.runs_packages(
+        target.argv[0], target.argv[1:]
+    ):
+        return LONGEST_CONNECT_SECONDS
+    return config.connect_seconds
 
 
 def _unreadable(server: McpServer) -> SecretUnreadable:

@@ -65,6 +65,14 @@ def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewCon
     expect(answer.locator(".md-diagram img")).to_be_visible()
     expect(reader.locator("article.user-message").first).to_contain_text("Show me all formats")
     look_at(reader, "shared-chat", 1280, 390)
+    # Nobody goes on with a chat on paper.
+    form = reader.get_by_text("Continue in a chat of your own")
+    expect(form).to_be_visible()
+    reader.emulate_media(media="print")
+    expect(answer).to_be_visible()
+    expect(form).to_be_hidden()
+    expect(reader.get_by_role("link", name="Continue")).to_be_hidden()
+    reader.emulate_media(media="screen")
     origin = link.partition("/shared/")[0]
     assert not [url for url in asked if not url.startswith((origin, "data:", "blob:"))]
 

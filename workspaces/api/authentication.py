@@ -14,10 +14,11 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.exceptions import PermissionDenied as RestPermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
+from workspaces.database.row_security import in_workspace
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied, WorkspaceNotFound
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
 from workspaces.people.suspending import find_suspension, words_of_suspension
-from workspaces.people.tokens import MCP_SCOPES, authenticate
+from workspaces.people.tokens import MCP_SCOPES, authenticate, find_unexpired
 from workspaces.roles import TAKES_PERSON
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import ApiToken, User
+    from workspaces.models import ApiToken, User, Workspace
 
 _OTHER_CARRIERS = ("HTTP_X_API_KEY", "HTTP_X_AUTH_TOKEN", "HTTP_PROXY_AUTHORIZATION")
 _CREDENTIAL_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "key", "auth"})
@@ -51,7 +52,8 @@ class ApiTokenAuthentication(BaseAuthentication):
 
         Raises:
             AuthenticationFailed: a credential is there, in whatever form, that is no live token.
-            PermissionDenied: the request names a workspace that is not the token's.
+            PermissionDenied: the request names a workspace that is not the token's; or the token is good, and works
+                again once its workspace or its person is no longer suspended.
         """
         if any(request.META.get(name) for name in _OTHER_CARRIERS):
             raise AuthenticationFailed("Send the token as 'Authorization: Bearer …'.")
@@ -59,8 +61,16 @@ class ApiTokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Credentials are not accepted in an address.")
         if request.META.get("HTTP_AUTHORIZATION") is None:
             return None
-        live = authenticate(plain_bearer(request))
+        plain = plain_bearer(request)
+        live = authenticate(plain)
         if live is None:
+            # A program that reads 401 gives its credential up.
+            if (holder := self.find_holder(plain)) is not None:
+                person, workspace = holder
+                with in_workspace(workspace.pk):
+                    found = find_suspension(person, slug=workspace.slug)
+                if found is not None:
+                    raise PermissionDenied(" ".join(words_of_suspension(found)))
             raise AuthenticationFailed("This token is not valid, or no longer.")
         token = live.token
         named = request.headers.get("X-Workspace")
@@ -74,6 +84,11 @@ class ApiTokenAuthentication(BaseAuthentication):
         role = MemberRole(live.role, live.is_auditor)
         bind_workspace(http_request, token.workspace, token=token, known=role)
         return token.user, token
+
+    def find_holder(self, plain: str) -> tuple[User, Workspace] | None:
+        """Whose a credential is and of which workspace, if it is good but for a suspension."""
+        token = find_unexpired(plain)
+        return None if token is None else (token.user, token.workspace)
 
     def authenticate_header(self, request: Request) -> str:
         """Makes failures 401 instead of 403."""

@@ -180,6 +180,14 @@ def authenticate(plain: str) -> LiveToken | None:
     return LiveToken(token, token.member_role, bool(token.member_is_auditor))
 
 
+def find_unexpired(plain: str) -> ApiToken | None:
+    """The token with that text, whatever became of its workspace or of the membership of its person."""
+    rows = ApiToken.objects.across_workspaces().select_related("user", "workspace")
+    return rows.filter(
+        token_hash=hash_token(plain), user__is_active=True, expires_at__gt=timezone.now()
+    ).first()
+
+
 def _of_hash(token_hash: str) -> Any:
     rows = ApiToken.objects.across_workspaces().select_related("user", "workspace")
     membership = Membership.objects.across_workspaces().filter(

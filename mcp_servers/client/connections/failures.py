@@ -22,7 +22,8 @@ from mcp_servers.client.errors import (
 from mcp_servers.client.sdk import mcp
 from mcp_servers.client.transports.child import CANNOT_RUN, CANNOT_RUN_WORDS, SIGNALS_FROM
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
-from mcp_servers.client.transports.targets import StdioSpec
+from mcp_servers.client.transports.stdio import FLOODED
+from mcp_servers.client.transports.targets import LONGEST_CONNECT_SECONDS, StdioSpec
 from workspaces.outbound import NetworkRefused, RequestWithheld, Unreachable, why_unreachable
 from workspaces.redaction import redact_known
 from workspaces.words.waiting_times import duration_in_words
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 CONNECTION_CLOSED: Final = -32000
 _INVALID_REQUEST: Final = -32600
+_LAST_SIGNAL: Final = 64
 _PARSE_ERROR: Final = -32700
 
 _WORDS: Final = {
@@ -140,7 +142,7 @@ def connect_failure(
     program, first = transport.stdio, transport.ended_first
     if isinstance(leaf_of(error), TimeoutError):
         if first is None:
-            return _too_slow(spec)
+            return _too_slow(spec, program)
         error, program = first
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
     if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
@@ -190,12 +192,22 @@ def _advice_to_reach(port: int, why: object) -> str:
     return message % {"port": port}
 
 
-def _too_slow(spec: ConnectionSpec) -> ConnectTimedOut:
+def _too_slow(spec: ConnectionSpec, program: StdioTransport | None) -> ConnectTimedOut:
     """It did not open within the time that it had, and where it gets more."""
     failure = ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
-    failure.advice = _(
-        "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
-    ) % {"seconds": duration_in_words(spec.connect_seconds)}
+    if program is not None and program.stderr.stray_lines:
+        message = _(
+            "It had %(seconds)s, and wrote only text that is not MCP. Its arguments may start something else."
+        )
+    elif spec.connect_seconds >= LONGEST_CONNECT_SECONDS:
+        message = _(
+            "It had %(seconds)s, which is the most. If Trellis fetches it first, have it installed on this machine."
+        )
+    else:
+        message = _(
+            "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
+        )
+    failure.advice = message % {"seconds": duration_in_words(spec.connect_seconds)}
     return failure
 
 
@@ -209,7 +221,10 @@ def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> Connec
             "The platform's owner has to install it on this machine, or to correct its command in the program catalogue."
         )
         return missing
-    if code is not None and code > SIGNALS_FROM:
+    if program.failure == FLOODED:
+        failure.message = _("The program writes text that is not MCP, and does not stop.")
+        failure.advice = _("Its arguments may start something else than the MCP server.")
+    elif code is not None and SIGNALS_FROM < code <= SIGNALS_FROM + _LAST_SIGNAL:
         failure.advice = _("It was ended by signal %(number)s.") % {"number": code - SIGNALS_FROM}
     elif output.strip():
         failure.advice = _(

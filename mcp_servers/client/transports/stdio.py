@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import termios
+import time
 from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from mcp_servers.client.transports.messages import (
     write_message,
 )
 from mcp_servers.client.transports.session_streams import session_streams
+from mcp_servers.client.transports.targets import LONGEST_CONNECT_SECONDS
 from workspaces.outbound import Pace
 
 if TYPE_CHECKING:
@@ -50,8 +52,11 @@ MAX_STDERR_LINE: Final = 32 * 1024
 STDERR_BYTES_PER_SECOND: Final = 2.0 * 2**20
 """Of a child that never stops: it waits, so that others have the loop."""
 LINE_TOO_LONG: Final = "line_too_long"
+FLOODED: Final = "flooded"
 MAX_STRAY_LINES: Final = 10_000
 """Lines that are no protocol, after which the child counts as broken."""
+_SHOWN_STRAY_LINES: Final = 20
+"""As many of them show what was started instead of a server."""
 
 MAX_SCRATCH_PATH: Final = 50
 """Bytes. Playwright adds some 45 to it, and macOS takes 104 for a socket."""
@@ -100,7 +105,7 @@ class StdioTransport:
         self._on_line = on_line
         self._pace = Pace(LINES_PER_SECOND)
         self._is_ending = asyncio.Event()
-        self._has_written = False
+        self._has_written = self._has_heard = False
         self.stderr = StderrRing()
         self.pid: int | None = None
         """The keeper's process id while the child runs."""
@@ -109,7 +114,7 @@ class StdioTransport:
         self.has_read = False
         """It ended after it had read all that was written to it, as far as the system can tell."""
         self.failure: str | None = None
-        """Why reading stopped, if it was not the child's orderly end: "line_too_long" or "not_mcp"."""
+        """Why reading stopped, if it was not the child's orderly end: "line_too_long" or "flooded"."""
         self._context: contextlib.AbstractAsyncContextManager[_Streams] | None = None
 
     async def __aenter__(self) -> _Streams:
@@ -147,6 +152,7 @@ class StdioTransport:
     async def _start(self) -> tuple[asyncio.subprocess.Process, int, int]:
         spec = self._spec
         spec.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        await asyncio.to_thread(_forget_half_made, spec.home)
         scratch, goes_with_it = _scratch_of(spec.home)
         read_end, write_end = os.pipe()
         try:
@@ -217,11 +223,15 @@ class StdioTransport:
             # Greetings and debug prints on standard output are common, so they cost nothing but a count.
             self.stderr.stray_lines += 1
             if self.stderr.stray_lines > MAX_STRAY_LINES:
-                self.failure = "not_mcp"
+                self.failure = FLOODED
                 return False
+            if not self._has_heard and self.stderr.stray_lines <= _SHOWN_STRAY_LINES:
+                # Before its first message, a child has got nothing of anybody's that it could repeat.
+                self.stderr.write(line[:MAX_STDERR_LINE] + b"\n")
             if self.stderr.stray_lines % 100 == 0:
                 await asyncio.sleep(0)  # noise must not keep the loop from the other connections
             return True
+        self._has_heard = True
         if pause := self._pace.take(LINES_PER_MESSAGE):
             await asyncio.sleep(pause)
         try:
@@ -345,6 +355,18 @@ def _scratch_of(home: Path) -> tuple[str, str]:
         return str(inside), ""
     elsewhere = tempfile.mkdtemp(prefix="mcp-")
     return elsewhere, elsewhere
+
+
+def _forget_half_made(home: Path) -> None:
+    """Remove what `npx` had not finished when it was ended: it neither uses such a folder nor makes it anew.
+
+    It writes `package.json` last. Another process may be at it now, so a young folder stays.
+    """
+    for packages in home.glob(".npm/_npx/*/node_modules"):
+        if not packages.with_name("package.json").exists():
+            with contextlib.suppress(OSError):
+                if time.time() - packages.stat().st_mtime > LONGEST_CONNECT_SECONDS:
+                    shutil.rmtree(packages.parent)
 
 
 async def _ended(process: asyncio.subprocess.Process, seconds: float) -> bool:

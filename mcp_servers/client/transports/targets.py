@@ -6,12 +6,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from httpx2 import Auth
 
     from workspaces.outbound import Endpoint
+
+LONGEST_CONNECT_SECONDS: Final = 60.0
+"""As much as a server can be given to open a connection, or a program to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

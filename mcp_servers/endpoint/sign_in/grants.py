@@ -288,6 +288,24 @@ def authenticate(plain: str) -> LiveSignIn | None:
     return LiveSignIn(sign_in, token.member_role, bool(token.member_is_auditor))
 
 
+def find_unexpired(plain: str) -> ClientSignIn | None:
+    """The sign-in of a client with that access token, whatever became of its workspace."""
+    rows = ClientToken.objects.across_workspaces().select_related(
+        "sign_in__user", "sign_in__workspace"
+    )
+    now = timezone.now()
+    token = rows.filter(
+        token_hash=hash_token(plain),
+        kind=TokenKind.ACCESS,
+        expires_at__gt=now,
+        sign_in__expires_at__gt=now,
+        sign_in__user__is_active=True,
+    ).first()
+    if token is None or not is_proof_of(token.sign_in.proof, token.sign_in.user):
+        return None
+    return token.sign_in
+
+
 def actor_of(sign_in: ClientSignIn, *, ip_address: str | None, request_id: str) -> Actor:
     """A client that comes for its tokens, as the log has it."""
     return Actor(
@@ -307,14 +325,16 @@ def actor_of(sign_in: ClientSignIn, *, ip_address: str | None, request_id: str) 
 
 
 def _is_live(sign_in: ClientSignIn) -> bool:
-    """Whether its person may still come in with it."""
+    """Whether its person may still come in with it, or may once its workspace is no longer suspended.
+
+    Until then its tokens open nothing, but a client that gets no new ones forgets its sign-in.
+    """
     user, workspace = sign_in.user, sign_in.workspace
     members = Membership.objects.across_workspaces().filter(
         workspace_id=sign_in.workspace_id, user_id=sign_in.user_id
     )
     return (
         user.is_active
-        and workspace.is_active
         and workspace.allows_mcp_clients
         and is_proof_of(sign_in.proof, user)
         and members.exists()

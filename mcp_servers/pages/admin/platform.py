@@ -53,11 +53,12 @@ class StdioProgramAdmin(PlatformModelAdmin):
     def save_model(self, request: HttpRequest, obj: StdioProgram, form: Any, change: bool) -> None:
         with telling(request):
             services.save_program(program=obj, actor=actor_of(request))
-            if not version_pins.is_there(obj.command):
+            if missing := version_pins.missing_files(obj.command, obj.args):
                 message = _(
-                    "There is no program at %(path)s on this machine. Servers that run it cannot start here."
+                    "%(missing)s is not on this machine, so servers that run this program cannot start here. Install it"
+                    " or correct the path, then save this program again: Trellis starts only the files that it saw."
                 )
-                messages.warning(request, message % {"path": obj.command})
+                messages.warning(request, message % {"missing": ", ".join(missing)})
 
     def delete_model(self, request: HttpRequest, obj: StdioProgram) -> None:
         with telling(request):

@@ -155,6 +155,10 @@ def _entry(
             if program is None
             else _("The platform's owner has switched this program off.")
         )
+        if actor.is_superuser and program is None and recipe.package:
+            problem += " " + _("Install it on this machine first: %(package)s") % {
+                "package": recipe.package
+            }
         if actor.is_superuser:
             owner_url = (
                 f"{reverse('admin:mcp_servers_stdioprogram_add')}?known={known.slug}"

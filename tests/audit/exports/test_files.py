@@ -23,6 +23,7 @@ from openpyxl.utils.escape import unescape
 from audit import exports
 from audit.actions import Action
 from audit.exports import streams, workbook
+from audit.exports.columns import NUMBERS
 from audit.exports.ocsf import event_of
 from audit.models import AuditEntry, AuditPolicy, ReportSchedule, SentFile
 from audit.retention import apply_retention
@@ -48,7 +49,7 @@ def entries_of(tenant: Tenant) -> Any:
 def test_every_cell_of_a_workbook_is_a_text(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SEC-88: the corpus in every field, opened by a spreadsheet library: no formula, no link, no number."""
+    """SEC-88: the corpus in every field, opened by a spreadsheet library: no formula, no link, and what Trellis measured a number."""
     monkeypatch.setattr(workbook, "ROWS_OF_A_SHEET", 10)
     for text in (*FORMULAS, "https://example.org", "12"):
         write(tenant, text.replace("\x00", ""))
@@ -58,13 +59,26 @@ def test_every_cell_of_a_workbook_is_a_text(
     rows = [row for sheet in book.worksheets for row in sheet.iter_rows(min_row=2)]
     assert len(rows) == len(FORMULAS) + 2
     for row in rows:
-        for cell in row:
+        for name, cell in zip(exports.COLUMNS, row, strict=True):
             assert cell.data_type in {"s", "n"}
-            assert cell.value is None or isinstance(cell.value, str)
+            assert cell.value is None or isinstance(cell.value, int if name in NUMBERS else str)
             assert cell.hyperlink is None
             assert not str(cell.value or "").lstrip().startswith(("=", "+", "-", "@"))
     heads = [[cell.value for cell in sheet[1]] for sheet in book.worksheets]
     assert heads == [list(exports.COLUMNS)] * 2
+    assert [sheet.freeze_panes for sheet in book.worksheets] == ["A2", "A2"]
+
+
+@pytest.mark.django_db
+def test_measures_in_a_workbook_can_be_added_up(tenant: Tenant) -> None:
+    """REL-2546: a spreadsheet sorts and adds numbers, and no texts."""
+    entry = a_call(tenant)
+    file = b"".join(exports.FORMATS["xlsx"].stream(entries_of(tenant)))
+    rows = openpyxl.load_workbook(io.BytesIO(file)).worksheets[0].iter_rows(values_only=True)
+    found = [dict(zip(exports.COLUMNS, row, strict=True)) for row in rows]
+    assert {type(row["arguments_size"]) for row in found[1:]} == {int}
+    assert found[-1]["arguments_size"] == entry.arguments_size
+    assert isinstance(found[-1]["id"], str)
 
 
 @pytest.mark.django_db

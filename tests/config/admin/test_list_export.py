@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from audit.models import AuditEntry
 from tests.factories import Tenant, make_tenant
+from tests.mcp_servers.factories import http_server
 
 pytestmark = pytest.mark.django_db
 
@@ -87,3 +88,13 @@ def test_a_list_of_the_platform_is_in_the_platforms_log(tenant: Tenant) -> None:
     assert tenant.member.email in {row[0] for row in rows}
     entry = AuditEntry.objects.across_workspaces().get(action="export.list")
     assert (entry.workspace_id, entry.details["name"]) == (None, "Users")
+
+
+def test_what_a_list_has_no_value_for_is_empty_in_its_file(tenant: Tenant) -> None:
+    """REL-2547: the list shows a dash there, which a spreadsheet would take for the begin of a formula."""
+    http_server(tenant, "https://tools.example.org/mcp")
+    address = reverse("admin:export_list", args=["mcp_servers", "mcpserver"])
+    head, row = exported(tenant.client("admin").get(address))
+    shown = dict(zip(head, row, strict=True))
+    assert (shown["Latency ms"], shown["Protocol revision"]) == ("", "")
+    assert "'-" not in row

@@ -169,6 +169,19 @@ async def test_noise_on_standard_output_is_counted_and_dropped(tmp_path: Path) -
         await runtime.run(pool.list_tools(connection(zoo_spec(tmp_path, "flood_stdout"))))
 
 
+async def test_what_npx_left_half_made_is_made_anew(tmp_path: Path) -> None:
+    """REL-2543: it failed at every start from then on. What is whole, or may be in the making, stays."""
+    spec = zoo_spec(tmp_path, "probe")
+    folders = {name: spec.home / ".npm/_npx" / name for name in ("half", "whole", "young")}
+    for name, folder in folders.items():
+        (folder / "node_modules").mkdir(parents=True)
+        if name != "young":
+            os.utime(folder / "node_modules", (0, 0))
+    (folders["whole"] / "package.json").write_text("{}")
+    async with asyncio.timeout(PATIENCE), Client(StdioTransport(spec), mode="legacy", cache=None):
+        assert [name for name, folder in folders.items() if folder.exists()] == ["whole", "young"]
+
+
 async def test_the_error_stream_is_a_ring(tmp_path: Path) -> None:
     """SEC-42: the end of it is kept for the administrator."""
     transport = StdioTransport(zoo_spec(tmp_path, "flood_stderr"))

@@ -20,7 +20,7 @@ from mcp_servers.registry.services.rules import set_workspace_rule
 from tests.factories import PASSWORD, Tenant
 from tests.mcp_servers.endpoint.client import McpClient
 from tests.mcp_servers.endpoint.signing_in import SigningIn, register
-from workspaces.models import Membership
+from workspaces.models import Membership, Workspace
 from workspaces.people.services import remove_member
 from workspaces.people.suspending import suspend_member
 
@@ -92,6 +92,23 @@ def test_a_sign_in_ends_with_what_it_came_from(
     assert not ClientSignIn.objects.for_workspace(tenant.workspace).exists()
     entry = AuditEntry.objects.for_workspace(tenant.workspace).get(action="mcp_client.ended")
     assert (entry.details["reason"], entry.details["name"]) == (reason.value, "Rake")
+
+
+def test_a_sign_in_rests_with_its_workspace(tenant: Tenant) -> None:
+    """SEC-1021: a client that reads 401 or gets no new tokens forgets its sign-in. It serves again afterwards."""
+    begun = SigningIn.begun(tenant)
+    tokens = begun.tokens()
+    mine = Workspace.objects.filter(pk=tenant.workspace.pk)
+    mine.update(is_active=False)
+    for renewed in (False, True):
+        if renewed:
+            tokens = begun.refresh(tokens["refresh_token"]).json()
+        client = McpClient(tenant, tokens["access_token"])
+        refused = client.post("tools/list")
+        assert (refused.status_code, "WWW-Authenticate" in refused.headers) == (403, False)
+        assert "is suspended" in refused.json()["errors"][0]["detail"]
+    mine.update(is_active=True)
+    assert client.post("tools/list").status_code == 200
 
 
 def test_a_password_that_changes_past_all_services_ends_it_too(tenant: Tenant) -> None:

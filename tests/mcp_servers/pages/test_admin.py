@@ -170,14 +170,21 @@ def test_the_catalogue_is_the_platform_owners_alone(
 
 
 def test_a_program_that_is_not_on_this_machine_is_told(owner: Client) -> None:
-    """REL-1608: it is kept, because other machines may have it; whoever entered it learns that this one has not."""
+    """REL-1608, REL-2544: it is kept, because other machines may have it; whoever entered it learns that this one has not."""
     body = {"title": "Files", "slug": "files", "command": "/nowhere/files", "args": ""}
     answer = owner.post(f"{PROGRAMS}add/", body, follow=True)
-    assert "There is no program at /nowhere/files on this machine" in answer.content.decode()
+    assert "/nowhere/files is not on this machine" in answer.content.decode()
     program = StdioProgram.objects.get()
-    there = {**body, "command": "/usr/bin/env"}
-    answer = owner.post(f"{PROGRAMS}{program.pk}/change/", there, follow=True)
-    assert "There is no program" not in answer.content.decode()
+    change = f"{PROGRAMS}{program.pk}/change/"
+    for command, args, missing in (
+        ("/usr/bin/env", "/nowhere/files/index.js", "/nowhere/files/index.js is not"),
+        ("python", "-m\nno_such_module_here", "no_such_module_here is not"),
+    ):
+        answer = owner.post(change, {**body, "command": command, "args": args}, follow=True)
+        assert f"{missing} on this machine" in answer.content.decode()
+    there = {**body, "command": "/usr/bin/env", "args": "/nowhere/{file}.js\n/nowhere/folder"}
+    answer = owner.post(change, there, follow=True)
+    assert "is not on this machine" not in answer.content.decode()
 
 
 def test_a_program_is_entered_without_json(owner: Client) -> None:

@@ -10,8 +10,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from mcp_servers.models import ApprovalOverride, McpServer
-from mcp_servers.registry import discovery
+from mcp_servers.client import transports
+from mcp_servers.models import ApprovalOverride, McpServer, StdioProgram
+from mcp_servers.registry import discovery, services
+from mcp_servers.registry.services import ServerDraft
 from tests.factories import CANARY, Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, stored_tool, tool_of
@@ -107,6 +109,19 @@ def test_switches_answer_with_the_card(page: Client, trusted: McpServer) -> None
     assert (
         page.post(f"{one}tools/{echo.pk}/approval/", {"approval_override": "x"}).status_code == 422
     )
+
+
+def test_a_failed_connection_is_explained_once(page: Client, tenant: Tenant) -> None:
+    """The look that was asked for says why, and the card's own reason is the same."""
+    program = StdioProgram.objects.create(slug="gone", title="Gone", command="/nowhere/program")
+    draft = ServerDraft(name="gone", transport=transports.STDIO, program=program)
+    server = services.add_server(
+        workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor("admin")
+    )
+    card = page.post(f"{BASE}{server.pk}/connect/").content.decode()
+    assert card.count("<p>Trellis could not start the program.</p>") == 1
+    later = page.get(f"{BASE}{server.pk}/").content.decode()
+    assert later.count("<p>Trellis could not start the program.</p>") == 1
 
 
 def test_deleting_goes_back_to_the_list(page: Client, tenant: Tenant, trusted: McpServer) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from mcp_servers.client import transports
+from mcp_servers.client.transports.targets import LONGEST_CONNECT_SECONDS
 from mcp_servers.gate import tester
 from mcp_servers.models import McpServer, StdioProgram
 from mcp_servers.pages.cards import cards_of
 from mcp_servers.registry import services
 from mcp_servers.registry.services import ConnectionReport, ServerDraft
 from mcp_servers.registry.services.inspection import MAX_SAID
+from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant
 from tests.mcp_servers.factories import interpreter, tool_of
 from tests.servers.install import Installed, installed_servers
@@ -134,6 +136,40 @@ def test_a_program_that_ends_without_a_word_is_told(tenant: Tenant) -> None:
     program.args = ["-c", "import os; os.kill(os.getpid(), 9)"]
     program.save()
     assert "It was ended by signal 9." in looked_at(tenant, server).details
+    # As npm ends, by the number of an error: no signal has this one.
+    program.args = ["-c", "raise SystemExit(254)"]
+    program.save()
+    assert "Its exit code was 254." in looked_at(tenant, server).details
+
+
+def test_a_program_that_is_no_server_shows_what_it_is(tenant: Tenant) -> None:
+    """REL-2541: whatever it wrote instead of MCP stands beside the reason, if it ended, waits or does not stop."""
+    program = offered((interpreter(), "-c", "print('usage: real [--stdio]')"))
+    server = added(tenant, program)
+    ended = looked_at(tenant, server)
+    assert "ended before it answered" in ended.message
+    assert "usage: real [--stdio]" in ended.details
+    program.args = ["-c", "while True: print('hello')"]
+    program.save()
+    endless = looked_at(tenant, server)
+    assert endless.message == "The program writes text that is not MCP, and does not stop."
+    assert endless.details.count("hello") <= 20
+    program.args = ["-c", "print('listening on port 80', flush=True); input(); input(); input()"]
+    program.save()
+    server.connection_config = {"connect_seconds": 1}
+    server.save()
+    waiting = looked_at(tenant, server)
+    assert "wrote only text that is not MCP" in waiting.details
+    assert "listening on port 80" in waiting.details
+
+
+def test_a_package_runner_gets_all_the_time_there_is(tenant: Tenant) -> None:
+    """REL-2542: it fetches the package first, and one that is cut off may never start again."""
+    for command in (("/usr/bin/npx", "-y"), ("/usr/bin/env", "A=1", "uvx")):
+        StdioProgram.objects.all().delete()
+        server = added(tenant, offered(command, "server@1.2.3"))
+        assert connection_spec(server).connect_seconds == LONGEST_CONNECT_SECONDS
+        services.delete_server(server=server, actor=tenant.actor("admin"))
 
 
 def test_no_half_of_a_secret_is_among_a_programs_last_words(tenant: Tenant) -> None:

@@ -238,7 +238,7 @@ def test_workspaces_are_made_changed_suspended_and_opened_again(
 
 
 def test_a_suspended_workspace_is_closed_to_its_people(program: Api, tenant: Tenant) -> None:
-    """REL-1060: a token may do it, too, and the log says that it was one. Its own token ends with its workspace."""
+    """REL-1060, SEC-1021: a token may do it, too, and the log says that it was one. Its own rests with its workspace."""
     other = WorkspaceFactory.create(name="Other")
     body = {"confirmation": "Other"}
     assert program.post(f"workspaces/{other.pk}/suspend/", body).status_code == 200
@@ -246,7 +246,9 @@ def test_a_suspended_workspace_is_closed_to_its_people(program: Api, tenant: Ten
     body = {"confirmation": tenant.workspace.name}
     assert program.post(f"workspaces/{tenant.workspace.pk}/suspend/", body).status_code == 200
     assert tenant.client("owner").get(f"/w/{tenant.workspace.slug}/").status_code == 403
-    assert program.get("workspaces/").status_code == 401
+    refused = program.get("workspaces/")
+    assert refused.status_code == 403
+    assert "is suspended" in refused.json()["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def token_of(tenant: Tenant, who: str) -> str:
 
 
 def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
-    """SEC-385: pages, REST by session and token, rows, sockets and the gate refuse at once; others notice nothing."""
+    """SEC-385, SEC-1021: pages, REST by session and token, rows, sockets and the gate refuse at once; others notice nothing."""
     client = tenant.client("admin")
     bearer = {"Authorization": f"Bearer {token_of(tenant, 'admin')}"}
     slug = tenant.workspace.slug
@@ -72,9 +72,8 @@ def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
         assert "is suspended" in page.content.decode()
         assert "Lost laptop" in page.content.decode()
     assert client.get("/admin/").status_code == 302
-    assert Client().get("/api/buds/", headers=bearer).status_code == 401
-    for head in ({"X-Workspace": slug}, {}):
-        answer = client.get("/api/buds/", headers=head)
+    for caller, head in ((Client(), bearer), (client, {"X-Workspace": slug}), (client, {})):
+        answer = caller.get("/api/buds/", headers=head)
         assert answer.status_code == 403
         assert "suspended" in answer.json()["errors"][0]["detail"]
     admin, workspace = tenant.admin, tenant.workspace
@@ -150,7 +149,9 @@ def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
             assert answer.status_code == 403
             detail = answer.json()["errors"][0]["detail"]
             assert detail.startswith(f"The workspace {workspace.name} is suspended. Ask the people")
-    assert Client().get("/api/buds/", headers=token).status_code == 401
+    by_token = Client().get("/api/buds/", headers=token)
+    assert by_token.status_code == 403
+    assert by_token.json()["errors"][0]["detail"] == detail
     page = stranger.get(f"/w/{slug}/")
     assert (page.status_code, said_by(page)) == (404, said_by(missing))
     assert stranger.get("/api/buds/", headers={"X-Workspace": slug}).status_code == 404
@@ -161,6 +162,17 @@ def test_members_of_a_suspended_workspace_are_told_so_and_nobody_else_is(
     workspace.is_active = True
     workspace.save()
     assert clients["member"].get(f"/w/{slug}/").status_code == 200
+    assert Client().get("/api/buds/", headers=token).status_code == 200
+
+
+def test_a_token_of_a_person_who_left_tells_nothing_of_a_suspended_workspace(
+    tenant: Tenant,
+) -> None:
+    """SEC-1021: also where its row is still there."""
+    token = {"Authorization": f"Bearer {token_of(tenant, 'member')}"}
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=False)
+    Membership.unscoped.filter(user=tenant.member).delete()
+    assert Client().get("/api/buds/", headers=token).status_code == 401
 
 
 def test_the_owner_of_the_platform_reads_how_a_suspended_workspace_is_opened_again(

@@ -11,13 +11,11 @@ import { dropAbsence, toast } from "./toasts";
 
 export const socketStatus = signal<SocketStatus>("connecting");
 
-const SHUT_OUT: readonly SocketStatus[] = [
-  "signed_out",
-  "forbidden",
-  "account_off",
-  "workspace_suspended",
-  "access_suspended",
-];
+/** Whoever leaves or is suspended is waited for no more. */
+const ENDED: readonly SocketStatus[] = ["forbidden", "access_suspended"];
+/** And nothing of theirs runs. A session that ended ends no answer. */
+const STOPPED: readonly SocketStatus[] = ["account_off", "workspace_suspended", ...ENDED];
+const SHUT_OUT: readonly SocketStatus[] = ["signed_out", ...STOPPED];
 
 /** Whether the server has turned this person away: what they press here does nothing. */
 export const isShutOut = computed(() => SHUT_OUT.includes(socketStatus.value));
@@ -82,6 +80,14 @@ export function hearOfReturn(hear: () => void): void {
   onReturn.add(hear);
 }
 
+type HearStop = (isOver: boolean) => void;
+const onStop = new Set<HearStop>();
+
+/** Hear that the server has stopped all that ran for this person, or also what waited for them, and tells nothing more. */
+export function hearOfStop(hear: HearStop): void {
+  onStop.add(hear);
+}
+
 let wasOpen = false;
 
 export const socket = new LiveSocket({
@@ -92,6 +98,7 @@ export const socket = new LiveSocket({
     socketStatus.value = status;
     // The server says more than a page that was kept: such as where to sign in.
     if (boot.is_kept && isShutOut.value) location.reload();
+    if (STOPPED.includes(status)) for (const hear of onStop) hear(ENDED.includes(status));
   },
   onOpen: () => {
     // What was kept has no token and may be of the release before. What was written is in this browser.

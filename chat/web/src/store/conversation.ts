@@ -21,6 +21,7 @@ import {
   type Snapshot,
   type TextDelta,
   type ToolCall,
+  TURN_IS_ACTIVE,
   type Turn,
 } from "../wire";
 import { isPart, isUnread, pathTo } from "./paths";
@@ -78,6 +79,8 @@ export type LocalEvent =
   | { type: "local.send_failed"; client_id: string; error: string }
   | { type: "local.resending"; client_id: string }
   | { type: "local.discard"; client_id: string }
+  /** What ran has been stopped, and if it is over, also what waited for the person. Nobody tells of it. */
+  | { type: "local.stopped"; isOver: boolean }
   | { type: "local.older"; conversation_id: string; part: Older }
   /** Show the part of the path that ends with these messages; null: its end again. */
   | { type: "local.excerpt"; conversation_id: string; part: Older | null };
@@ -137,6 +140,8 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
       return editOutgoing(state, event.client_id, null);
     case "local.discard":
       return { ...state, outgoing: state.outgoing.filter((o) => o.client_id !== event.client_id) };
+    case "local.stopped":
+      return stopped(state, event.isOver);
     case "local.older":
       return withPart(state, event.part.messages, event.part.turns, event.part.tool_calls);
     case "local.excerpt": {
@@ -146,6 +151,23 @@ export function reduce(state: ConversationState, event: ConversationEvent | Loca
       return withoutGap({ ...withPart(state, messages, turns, tool_calls), excerptEnd });
     }
   }
+}
+
+function stopped(state: ConversationState, isOver: boolean): ConversationState {
+  const goesOn = (status: string) => !isOver && status.startsWith("waiting_for_");
+  const turns = state.turns.map((turn) =>
+    TURN_IS_ACTIVE.has(turn.status) && !goesOn(turn.status)
+      ? { ...turn, status: "cancelled" as const }
+      : turn,
+  );
+  const ended = new Set(turns.filter((turn) => turn.status === "cancelled").map((turn) => turn.id));
+  const toolCalls = state.toolCalls.map((call) =>
+    CALL_IS_ACTIVE.has(call.status) && ended.has(call.turn_id)
+      ? { ...call, status: "cancelled" as const }
+      : call,
+  );
+  // Whoever may enter again gets everything as it is then.
+  return { ...state, stale: true, turns, toolCalls, inputRequests: isOver ? [] : state.inputRequests };
 }
 
 /** What has been read down to the end of the path is no excerpt any more; nor is one that has gone. */

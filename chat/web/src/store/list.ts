@@ -1,7 +1,7 @@
 /** The list of conversations: one folder's, the archived ones, or all. */
 import { batch, signal } from "@preact/signals";
 import { api } from "../app/boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { hearOfChanges, hearOfReturn, hearOfStop, nudge } from "../app/connection";
 import { messageOf, toast } from "../app/toasts";
 import type { Conversation } from "../wire";
 
@@ -109,3 +109,7 @@ hearOfChanges((kind) => {
   if (kind === "import.changed") nudge("imports", loadList);
 });
 hearOfReturn(loadList);
+hearOfStop((isOver) => {
+  const ended = (row: Conversation) => row.status === "running" || isOver;
+  list.value = list.value?.map((row) => (ended(row) ? { ...row, status: "idle" } : row)) ?? null;
+});

@@ -1,7 +1,7 @@
 /** The conversation that is open: its rows as the server tells them, and the parts of it that are shown. */
 import { computed, signal } from "@preact/signals";
 import { api, boot } from "../app/boot";
-import { hearOfEvents, hearOfOpening, socket } from "../app/connection";
+import { hearOfEvents, hearOfOpening, hearOfStop, socket } from "../app/connection";
 import { hearOfPlace, place } from "../app/place";
 import { messageOf } from "../app/toasts";
 import { CommandError } from "../net/socket";
@@ -173,6 +173,7 @@ const nextFrame = (): Promise<void> =>
 
 hearOfEvents(enqueue);
 hearOfOpening(() => void openAgain());
+hearOfStop((isOver) => local({ type: "local.stopped", isOver }));
 hearOfPlace((next, previous) => {
   openState.value = next ? beginning(next) : null;
   openProblem.value = null;

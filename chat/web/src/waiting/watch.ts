@@ -1,7 +1,7 @@
 /** Keeps the list of what waits up to date, and tells of it. */
 import { effect } from "@preact/signals";
 import { boot } from "../app/boot";
-import { hearOfChanges, socketStatus } from "../app/connection";
+import { hearOfChanges, hearOfStop, socketStatus } from "../app/connection";
 import { hearOfRows } from "../store/list";
 import t from "../texts/waiting";
 import { aboutChat, tell } from "./notify";
@@ -25,6 +25,9 @@ export function watchWaiting(): void {
   });
   hearOfChanges((kind) => {
     if (kind === "request.changed" && boot.workspace.decides_requests) soon();
+  });
+  hearOfStop((isOver) => {
+    if (isOver) waitingItems.value = [];
   });
   // With each new connection: changes may have been missed.
   effect(() => {
