@@ -159,6 +159,7 @@ class ErasureOutput(serializers.Serializer[Any]):
     erased = serializers.IntegerField()
     is_done = serializers.BooleanField()
     chats = serializers.IntegerField(help_text="Chats that are erased within the hour.")
+    buds = serializers.IntegerField(help_text="Buds that nobody else could use, erased with them.")
 
 
 class ErasureViewSet(WorkspaceViewSet):

@@ -27,6 +27,8 @@ const tasks: (() => void)[] = [];
 let heading: string | null = null;
 /** Runs while the history is on its way to another entry because of us. */
 let moving: ReturnType<typeof setTimeout> | undefined;
+/** Runs while the browser may be leaving for another page, which a new entry would keep it from. */
+let leaving: ReturnType<typeof setTimeout> | undefined;
 /** The address that the page shows. */
 let shown = location.href;
 let arrived: (() => void) | null = null;
@@ -61,7 +63,7 @@ function settle(): void {
   if (moving || !arrived) return;
   const wanted = tasks.length > 0 ? 0 : layers.length;
   if (depth() > wanted) return move(wanted - depth());
-  while (depth() < wanted) push();
+  while (depth() < wanted && !leaving) push();
   shown = location.href;
 }
 
@@ -112,6 +114,17 @@ export function openLayer(leave: () => void): () => void {
 export function onOwnEntry(run: () => void): void {
   tasks.push(run);
   settle();
+}
+
+/** Follow a link, to another page or to a file that leaves this one where it is. */
+export function follow(href: string): void {
+  onOwnEntry(() => {
+    leaving = setTimeout(() => {
+      leaving = undefined;
+      settle();
+    }, LONGEST_MS);
+    location.assign(href);
+  });
 }
 
 /** The path of the page, also while the browser is on its way there. */
