@@ -113,7 +113,7 @@ def test_a_note_covers_no_button_of_the_dialog_below_it(new_context: NewContext)
 
 
 def test_back_closes_a_menu_before_it_leaves_the_chat(new_context: NewContext) -> None:
-    """REL-2525: what the menu leads to lies right behind the chat, and so does what a link in it leads to."""
+    """REL-2525, REL-2530: what the menu leads to lies right behind the chat, and so does what a link in it leads to."""
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
     page = new_context(**phone).new_page()
     enter(page, MEMBER)
@@ -131,6 +131,14 @@ def test_back_closes_a_menu_before_it_leaves_the_chat(new_context: NewContext) -
     expect(page.get_by_role("dialog")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("dialog")).to_have_count(0)
+    assert page.url == chat
+    page.get_by_role("button", name="Add to this message").click()
+    menu.get_by_role("button", name="Ask another bud once").click()
+    offers = page.get_by_role("listbox", name="Ask another bud this once")
+    expect(offers).to_be_visible()
+    page.go_back()
+    expect(offers).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("")
     assert page.url == chat
     open_account(page)
     menu.get_by_role("link", name="Settings").click()

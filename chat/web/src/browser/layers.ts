@@ -89,6 +89,7 @@ function popped(): void {
 export function startLayers(hear: () => void): void {
   arrived = hear;
   addEventListener("popstate", popped);
+  document.addEventListener("click", followLater);
   settle();
 }
 
@@ -116,14 +117,20 @@ export function onOwnEntry(run: () => void): void {
   settle();
 }
 
-/** Follow a link, to another page or to a file that leaves this one where it is. */
-export function follow(href: string): void {
+/** Follow a link of a layer, or beside one that its press closes. The browser would follow it and go back at once. */
+function followLater(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href]") : null;
+  const isPlain = !(event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+  if (!link || !isPlain || event.defaultPrevented || (depth() === 0 && !moving)) return;
+  if (link.target || link.hasAttribute("download") || !/^https?:$/.test(link.protocol)) return;
+  event.preventDefault();
   onOwnEntry(() => {
+    // It may be a file, which leaves this page where it is.
     leaving = setTimeout(() => {
       leaving = undefined;
       settle();
     }, LONGEST_MS);
-    location.assign(href);
+    location.assign(link.href);
   });
 }
 

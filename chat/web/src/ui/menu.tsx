@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { follow, openLayer } from "../browser/layers";
+import { openLayer } from "../browser/layers";
 import { Icon, type IconName } from "./icon";
 import { placePopover, walkMenu } from "./place";
 import { isTouch } from "./refocus";
@@ -64,11 +64,7 @@ export function Menu({ label, buttonClass, button, align = "start", children }: 
         onKeyDown={(event) => popover.current && walkMenu(event, popover.current)}
         onClick={(event) => {
           const item = (event.target as Element).closest(".menu-item");
-          if (!item || item.hasAttribute("data-stay")) return;
-          popover.current?.hidePopover();
-          if (!(item instanceof HTMLAnchorElement) || !isTouch()) return;
-          event.preventDefault();
-          follow(item.href);
+          if (item && !item.hasAttribute("data-stay")) popover.current?.hidePopover();
         }}
       >
         {isOpen && children}
