@@ -380,6 +380,20 @@ _OUTCOME_WORDS: Final[dict[str, str]] = {
 }
 
 
+FAILURES: Final = (
+    Outcome.TOOL_ERROR.value,
+    Outcome.TRANSPORT_ERROR.value,
+    Outcome.TIMEOUT.value,
+    Outcome.OUTCOME_UNKNOWN.value,
+)
+"""Outcomes that count as failures, wherever they are counted. A call that somebody stopped has not failed."""
+
+
+def end_of(outcome: str) -> str:
+    """Give how a finished call is counted: ok, failed or cancelled."""
+    return "failed" if outcome in FAILURES else outcome
+
+
 def outcome_in_words(outcome: str) -> str:
     """Say how a call ended, in the words of every page; an unknown outcome stands as it is."""
     return _OUTCOME_WORDS.get(outcome, outcome)

@@ -28,7 +28,7 @@ RANGES: dict[str, tuple[str, timedelta | None]] = {
 }
 DEFAULT_RANGE = "24h"
 REFUSED, FAILED, ENDED = "refused", "failed", "ended"
-"""Outcomes of the filter only: nothing was sent; a call ended and not well; a call ended or was refused."""
+"""Outcomes of the filter only: nothing was sent; a call was sent and failed; a call ended or was refused."""
 SUCCEEDED: Final = "succeeded"
 """How people type the outcome that the log keeps as `ok`."""
 ENTRIES: Final = "entries"

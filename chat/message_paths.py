@@ -26,10 +26,10 @@ _UP_BY_KEY = """JOIN LATERAL (
 ) m ON TRUE"""
 # From the end upwards.
 _PATH = f"""
-WITH RECURSIVE path(id, parent_id, conversation_id, place) AS (
-    SELECT m.id, m.parent_id, m.conversation_id, 1 FROM chat_message m WHERE m.id = %s
+WITH RECURSIVE path(id, parent_id, conversation_id, order_key, place) AS (
+    SELECT m.id, m.parent_id, m.conversation_id, m.order_key, 1 FROM chat_message m WHERE m.id = %s
   UNION ALL
-    SELECT m.id, m.parent_id, m.conversation_id, path.place + 1
+    SELECT m.id, m.parent_id, m.conversation_id, m.order_key, path.place + 1
     FROM path {UP}
     WHERE path.place < %s
 )"""  # noqa: S608  our own words
@@ -44,20 +44,21 @@ WITH RECURSIVE path(id, parent_id, place) AS (
     WHERE path.id <> %s AND path.place < %s
 )
 SELECT id FROM path ORDER BY place DESC LIMIT %s"""  # noqa: S608  our own words
-# Siblings that are newer than the newest of those that are too many. A conversation's first messages have no parent.
+# Of a message's siblings those next to it, on both sides. A conversation's first messages have no parent.
+_NEXT_TO_IT = """s.id <> path.id AND s.order_key > coalesce((
+    SELECT o.order_key FROM chat_message o WHERE {siblings} AND o.order_key < path.order_key
+    ORDER BY o.order_key DESC LIMIT 1 OFFSET %s
+), -1) AND s.order_key < coalesce((
+    SELECT o.order_key FROM chat_message o WHERE {siblings} AND o.order_key > path.order_key
+    ORDER BY o.order_key LIMIT 1 OFFSET %s
+), 9223372036854775807)"""
 _BESIDE = f"""{_PATH}
 SELECT s.id FROM path JOIN chat_message s ON s.parent_id = path.parent_id
-WHERE s.id <> path.id AND s.order_key > coalesce((
-    SELECT o.order_key FROM chat_message o WHERE o.parent_id = path.parent_id
-    ORDER BY o.order_key DESC LIMIT 1 OFFSET %s
-), -1)
+WHERE {_NEXT_TO_IT.format(siblings="o.parent_id = path.parent_id")}
 UNION ALL
 SELECT s.id FROM path JOIN chat_message s ON s.conversation_id = path.conversation_id
-WHERE path.parent_id IS NULL AND s.parent_id IS NULL AND s.id <> path.id AND s.order_key > coalesce((
-    SELECT o.order_key FROM chat_message o
-    WHERE o.conversation_id = path.conversation_id AND o.parent_id IS NULL
-    ORDER BY o.order_key DESC LIMIT 1 OFFSET %s
-), -1)"""  # noqa: S608  our own words
+WHERE path.parent_id IS NULL AND s.parent_id IS NULL AND
+{_NEXT_TO_IT.format(siblings="o.conversation_id = path.conversation_id AND o.parent_id IS NULL")}"""  # noqa: S608  our own words
 _NEWEST_LEAF = """
 WITH RECURSIVE down(id, depth) AS (
     SELECT m.id, 0 FROM chat_message m WHERE m.id = %s
@@ -88,8 +89,8 @@ def path_from(workspace_id: UUID, start: UUID, end: UUID, most: int) -> list[Mes
 
 
 def beside_path(workspace_id: UUID, end: UUID, *, most: int, siblings: int) -> Any:
-    """Query the messages beside those of `path_to` that are among so many newest children of one parent."""
-    params = (as_param(end), most, siblings, siblings)
+    """Query the messages beside those of `path_to`: so many before and after each, of those with its parent."""
+    params = (as_param(end), most, *[siblings] * 4)
     ids = ids_of_walk(_BESIDE, params)
     rows = Message.objects.for_workspace(workspace_id).order_by("order_key", "pk")
     return rows.filter(pk__in=ids)

@@ -42,7 +42,7 @@ MOST_AT_FIRST = 40
 MOST_OF_PATH = 100
 """In each older part, for a page that scrolls up."""
 MOST_SIBLINGS = 100
-"""Of one message, beside the one that is shown; the newest ones."""
+"""Before and after the one that is shown, in the same place. Whoever goes to one of them reads those next to it."""
 MOST_INPUTS = 200
 
 

@@ -256,6 +256,8 @@ ACCOUNT_FORMS = {
     "signup": "workspaces.pages.forms.InvitedSignupForm",
     "add_email": "workspaces.pages.forms.ChangeAddressForm",
     "reset_password": "workspaces.pages.forms.ResetForm",
+    "reset_password_from_key": "workspaces.pages.forms.ForgottenPasswordForm",
+    "change_password": "workspaces.pages.forms.NewPasswordForm",
 }
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # People may sign in before they answered the mail to their address: without a mail server nobody could.

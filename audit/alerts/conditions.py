@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from audit.actions import Action, Outcome, RefusedBy
+from audit.actions import FAILURES, Action, Outcome, RefusedBy
 from audit.alerts.filtering import APPROVAL_LASTS, CALLS, OWN, REFUSALS, filter_of
 from audit.models import AlertRule, AuditEntry, PendingSeal
 from audit.reports import matching
@@ -19,12 +19,6 @@ from workspaces.scoping import WorkspaceQuerySet
 MOST_COUNTED: Final = 10_000
 """Beyond it a number says only "very many", and counting on would cost without telling more."""
 SEAL_LAG_SECONDS: Final = 120
-_FAILED: Final = (
-    Outcome.TOOL_ERROR.value,
-    Outcome.TRANSPORT_ERROR.value,
-    Outcome.TIMEOUT.value,
-    Outcome.OUTCOME_UNKNOWN.value,
-)
 _DECIDED: Final = (
     Action.APPROVAL_GRANTED.value,
     Action.APPROVAL_REFUSED.value,
@@ -81,7 +75,7 @@ def _count(rows: WorkspaceQuerySet[AuditEntry]) -> int:
 def _rate(rows: WorkspaceQuerySet[AuditEntry], least: int) -> float:
     """Failed of all finished calls, in per cent; 0 of fewer than that many."""
     found = rows.filter(action__in=CALLS).aggregate(
-        calls=Count("pk"), failed=Count("pk", filter=Q(outcome__in=_FAILED))
+        calls=Count("pk"), failed=Count("pk", filter=Q(outcome__in=FAILURES))
     )
     calls = found["calls"]
     return 100.0 * found["failed"] / calls if calls >= max(1, least) else 0.0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from audit.actions import Action, sentence_of
+from audit.actions import FAILURES, Action, sentence_of
 from audit.exports.columns import as_json
 from audit.storable import mapping_of
 
@@ -93,7 +93,7 @@ def severity_of(entry: AuditEntry) -> int:
         return 5
     if entry.refused_by or entry.action == Action.AUTH_FAILED:
         return 3
-    if (entry.outcome and entry.outcome != "ok") or entry.action == Action.SERVER_ERROR:
+    if entry.outcome in FAILURES or entry.action == Action.SERVER_ERROR:
         return 2
     return 1
 
@@ -110,7 +110,7 @@ def _status(entry: AuditEntry) -> tuple[int, str]:
     if entry.outcome == "ok":
         return _SUCCESS, ""
     if entry.outcome:
-        return _FAILURE, entry.outcome
+        return _FAILURE if entry.outcome in FAILURES else _OTHER_STATUS, entry.outcome
     if entry.action in {Action.AUTH_FAILED, Action.SERVER_ERROR, Action.LOG_LOSS}:
         return _FAILURE, ""
     if entry.action.endswith(".requested"):

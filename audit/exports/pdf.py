@@ -29,7 +29,12 @@ _LONGEST: Final = 300
 """Characters of a cell."""
 _FONT, _CORE = "inter", "Helvetica"
 _INK, _QUIET, _LINE, _HEAD = (24, 33, 29), (92, 104, 98), (217, 222, 219), (238, 242, 240)
-_KINDS: Final = {"ok": (29, 107, 74), "failed": (190, 53, 47), "refused": (201, 138, 23)}
+_KINDS: Final = {
+    "ok": (29, 107, 74),
+    "failed": (190, 53, 47),
+    "cancelled": (120, 128, 124),
+    "refused": (201, 138, 23),
+}
 _COLOURS: Final = (
     *((29, 107, 74), (43, 103, 164), (201, 138, 23), (190, 53, 47), (118, 84, 154)),
     *((22, 133, 143), (140, 98, 57), (120, 128, 124)),
@@ -53,7 +58,7 @@ class PdfSeries:
     label: str
     values: Sequence[int | None]
     kind: str = ""
-    """ok, failed or refused: it has its own colour."""
+    """ok, failed, cancelled or refused: it has its own colour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

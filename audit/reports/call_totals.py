@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from audit.actions import Action
+from audit.actions import FAILURES, Action
 from audit.models import Dimension
 from audit.rollups.reading import TimeRange, UncountedEntries, cells, read_with_tail
 
@@ -17,7 +17,7 @@ class CallTotals:
 
     ended: int
     failed: int
-    """Of those, sent and not answered well."""
+    """Of those, sent and failed; not those that somebody stopped."""
     refused: int
     """Of those, never sent."""
     missing: int
@@ -36,7 +36,7 @@ def calls_between(workspace_id: UUID, since: datetime, until: datetime) -> CallT
         )
         return CallTotals(
             ended=sum(cell.sums.number for cell in finished) + refused,
-            failed=sum(cell.sums.number for cell in finished if cell.outcome != "ok"),
+            failed=sum(cell.sums.number for cell in finished if cell.outcome in FAILURES),
             refused=refused,
             missing=tail.missing,
         )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Case, CharField, Count, Min, Q, Value, When
+from django.db.models import Case, CharField, Count, F, Min, Q, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from audit.actions import Action
+from audit.actions import FAILURES, Action
 from audit.models import AuditEntry
 from audit.reports.grouping import truncated
 from audit.rollups.pieces import Unit, begin_of, pieces_of, unit_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LONGEST_CHART = timedelta(days=3660)
 MAX_BUCKETS = 400
 _ENDED = (Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value)
-_FAILED = Q(action=Action.TOOL_CALL_FINISHED.value) & ~Q(outcome="ok")
+_FAILED = Q(action=Action.TOOL_CALL_FINISHED.value) & Q(outcome__in=FAILURES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +148,8 @@ def chart_of(
     unit = unit_of(until - since)
     kind = Case(
         When(action=Action.TOOL_CALL_REFUSED.value, then=Value("refused")),
-        When(outcome="ok", then=Value("ok")),
-        default=Value("failed"),
+        When(outcome__in=FAILURES, then=Value("failed")),
+        default=F("outcome"),
         output_field=CharField(),
     )
     counted = (
@@ -166,7 +166,12 @@ def chart_of(
 
 def ends_in_words() -> dict[str, str]:
     """Say how calls ended: key → words, in the order of the charts."""
-    return {"ok": _("Succeeded"), "failed": _("Failed or cancelled"), "refused": _("Refused")}
+    return {
+        "ok": _("Succeeded"),
+        "failed": _("Failed"),
+        "cancelled": _("Cancelled"),
+        "refused": _("Refused"),
+    }
 
 
 def chart_from(

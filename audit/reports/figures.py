@@ -14,13 +14,15 @@ FIGURES: Final = (
     (
         "calls",
         gettext_noop("Tool calls"),
-        gettext_noop("Calls that ended in this time: answered, failed or refused."),
+        gettext_noop("Calls that ended in this time: answered, failed, cancelled or refused."),
         "calls",
     ),
     (
         "failed",
         gettext_noop("Failed"),
-        gettext_noop("Calls that were sent and failed: errors, timeouts, cancelled or unknown."),
+        gettext_noop(
+            "Calls that were sent and failed: errors, timeouts and unknown outcomes. Cancelled calls do not count."
+        ),
         "failed",
     ),
     (

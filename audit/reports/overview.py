@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Trunc
 
-from audit.actions import Action, Outcome
+from audit.actions import FAILURES, Action, end_of
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
 from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
@@ -162,10 +162,14 @@ def _fits(action: str, outcome: str, wanted: EntryFilter) -> bool:
     if wanted.outcome == REFUSED:
         return action in _REFUSALS
     if wanted.outcome == FAILED:
-        return action == _FINISHED and outcome != Outcome.OK
+        return _has_failed(action, outcome)
     if wanted.outcome == ENDED:
         return action in {_FINISHED, _REFUSED}
     return not wanted.outcome or outcome == wanted.outcome
+
+
+def _has_failed(action: str, outcome: str) -> bool:
+    return action == _FINISHED and outcome in FAILURES
 
 
 def _whole_hours(since: datetime, until: datetime, zone: tzinfo) -> TimeRange | None:
@@ -215,16 +219,12 @@ def _put_together(
 ) -> Overview:
     rows = list(found)
 
-    def number(*actions: str, but_ok: bool = False) -> int:
-        return sum(
-            row.number
-            for row in rows
-            if row.action in actions and not (but_ok and row.outcome == "ok")
-        )
+    def number(*actions: str) -> int:
+        return sum(row.number for row in rows if row.action in actions)
 
     totals = Totals(
         calls=number(_FINISHED, _REFUSED),
-        failed=number(_FINISHED, but_ok=True),
+        failed=sum(row.number for row in rows if _has_failed(row.action, row.outcome)),
         refused=number(_REFUSED),
         waited=number(Action.APPROVAL_REQUESTED.value),
         p95_ms=percentile(buckets, 0.95) if has_p95 else None,
@@ -232,9 +232,7 @@ def _put_together(
     counts: dict[tuple[datetime, str], int] = {}
     for row in rows:
         if row.action in {_FINISHED, _REFUSED}:
-            kind = (
-                "refused" if row.action == _REFUSED else "ok" if row.outcome == "ok" else "failed"
-            )
+            kind = "refused" if row.action == _REFUSED else end_of(row.outcome)
             counts[row.start, kind] = counts.get((row.start, kind), 0) + row.number
     return Overview(
         entries=sum(row.number for row in rows),
@@ -297,7 +295,7 @@ def platform_rows(span: TimeRange) -> dict[UUID, PlatformRow]:
         .annotate(
             entries=Sum("count"),
             calls=Sum("count", filter=ended, default=0),
-            failed=Sum("count", filter=Q(action=_FINISHED) & ~Q(outcome="ok"), default=0),
+            failed=Sum("count", filter=Q(action=_FINISHED, outcome__in=FAILURES), default=0),
             refused=Sum("count", filter=Q(action=_REFUSED), default=0),
             last=Max("start"),
         )

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from audit.actions import Action
+from audit.actions import FAILURES, Action, end_of
 from audit.filters import EntryFilter
 from audit.models import AuditEntry, Dimension, Measure
 from audit.reports.charts import ends_in_words
@@ -63,7 +63,7 @@ class ReportSeries:
     label: str
     values: Sequence[int | None]
     kind: str = ""
-    """ok, failed or refused, where the series is of an outcome."""
+    """ok, failed, cancelled or refused, where the series is of an outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +202,7 @@ def _report(current: Statistics, before: Statistics, by: str) -> AuditReport:
 _COUNTED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "calls": ((FINISHED, REFUSED), ""),
     "ok": ((FINISHED,), "ok"),
-    "failed": ((FINISHED,), "!ok"),
+    "failed": ((FINISHED,), "failed"),
     "refused": ((REFUSED,), ""),
     "asked": ((Action.APPROVAL_REQUESTED.value,), ""),
     "granted": ((Action.APPROVAL_GRANTED.value,), ""),
@@ -222,8 +222,7 @@ def _count(found: Sequence[Cell], actions: tuple[str, ...], outcome: str) -> int
     return sum(
         cell.sums.number
         for cell in found
-        if cell.action in actions
-        and (not outcome or (cell.outcome != "ok" if outcome == "!ok" else cell.outcome == outcome))
+        if cell.action in actions and (not outcome or end_of(cell.outcome) == outcome)
     )
 
 
@@ -245,9 +244,7 @@ def _over_time(numbers: Statistics, by: str, pieces: Sequence[datetime]) -> list
         ]
         sums: dict[tuple[str, datetime | None], int] = {}
         for cell in found:
-            kind = (
-                "refused" if cell.action == REFUSED else "ok" if cell.outcome == "ok" else "failed"
-            )
+            kind = "refused" if cell.action == REFUSED else end_of(cell.outcome)
             sums[kind, cell.start] = sums.get((kind, cell.start), 0) + cell.sums.number
         return [
             ReportSeries(
@@ -285,7 +282,7 @@ def _latencies(numbers: Statistics, found: Sequence[Cell]) -> list[Latency]:
         if cell.action in {FINISHED, REFUSED}:
             sums = calls.setdefault((cell.value, cell.second), [0, 0])
             sums[0] += cell.sums.number
-            sums[1] += cell.sums.number if cell.action == FINISHED and cell.outcome != "ok" else 0
+            sums[1] += cell.sums.number if cell.outcome in FAILURES else 0
     top = sorted(calls, key=lambda place: (-calls[place][0], place[1], place[0]))
     shown = {tool for tool, _ in top[:MOST_TOOLS]}
     buckets = numbers.histograms(Dimension.TOOL, Measure.DURATION, values=shown)

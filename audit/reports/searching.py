@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import BooleanField, Case, Exists, F, Func, OuterRef, Q, Value, When
 
-from audit.actions import Action, Outcome
+from audit.actions import FAILURES, Action
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry
 from workspaces.roles import Permission, has_permission
@@ -123,7 +123,7 @@ def _conditions(wanted: EntryFilter) -> Q:
     if wanted.outcome == REFUSED:
         found &= ~Q(refused_by="")
     elif wanted.outcome == FAILED:
-        found &= Q(action=Action.TOOL_CALL_FINISHED.value) & ~Q(outcome=Outcome.OK.value)
+        found &= Q(action=Action.TOOL_CALL_FINISHED.value, outcome__in=FAILURES)
     elif wanted.outcome == ENDED:
         ends = [Action.TOOL_CALL_FINISHED.value, Action.TOOL_CALL_REFUSED.value]
         found &= Q(action__in=ends)

@@ -11,7 +11,12 @@ from audit.retention.erasing import (
 )
 from audit.retention.holds import active_hold, place_hold, release_hold
 from audit.retention.policies import PolicyChange, change_policy, policy_row
-from audit.retention.removing import RemovalCounts, apply_retention, what_would_go
+from audit.retention.removing import (
+    RemovalCounts,
+    apply_retention,
+    what_more_would_go,
+    what_would_go,
+)
 
 __all__ = [
     "Erasure",
@@ -29,5 +34,6 @@ __all__ = [
     "policy_row",
     "register_left_behind",
     "release_hold",
+    "what_more_would_go",
     "what_would_go",
 ]

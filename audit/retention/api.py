@@ -161,6 +161,7 @@ class ErasureOutput(serializers.Serializer[Any]):
     chats = serializers.IntegerField(
         help_text="Chats that are out of sight, and are erased in the background."
     )
+    buds = serializers.IntegerField(help_text="Buds that nobody else could use, erased with them.")
 
 
 class ErasureViewSet(WorkspaceViewSet):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -48,6 +48,19 @@ class Erasure:
     is_done: bool
     chats: int = 0
     """Those of somebody who has left that are erased in the background."""
+    buds: int = 0
+    """Theirs alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedThings:
+    """How much of what somebody kept in a workspace is given up."""
+
+    chats: int = 0
+    buds: int = 0
+
+    def __add__(self, other: ErasedThings) -> ErasedThings:
+        return ErasedThings(chats=self.chats + other.chats, buds=self.buds + other.buds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +69,8 @@ class LeftBehind:
 
     has_any: Callable[[UUID, UUID], bool]
     """Of a workspace and a person."""
-    erase: Callable[[UUID, UUID], int]
-    """In a transaction: give up what is theirs, so that it is erased soon. Gives the number of chats."""
+    erase: Callable[[UUID, UUID, Actor], ErasedThings]
+    """In a transaction: give up what is theirs, so that it is erased soon."""
 
 
 _left_behind: list[LeftBehind] = []
@@ -81,7 +94,7 @@ def erase_bodies(
 
     Args:
         reason: for those who read the log later, such as the request's number.
-        with_chats: also what they keep here, such as chats and drafts, once they have left.
+        with_chats: also what they keep here, such as chats, drafts and private buds, once they have left.
         seconds: after which `is_done` is False; the rest is continue_erasures()'s.
 
     Raises:
@@ -101,7 +114,7 @@ def erase_bodies(
     with transaction.atomic():
         lock_removal(workspace_id)
         _refuse_under_hold(workspace_id)
-        chats = _erase_left_behind(workspace_id, person_id) if with_chats else 0
+        gone = _erase_left_behind(workspace_id, person_id, actor) if with_chats else ErasedThings()
         record(
             EntryDraft(
                 action=Action.BODY_ERASED,
@@ -110,7 +123,7 @@ def erase_bodies(
                 details={
                     "person": str(person_id),
                     "reason": reason.strip()[:500],
-                    **({"chats": chats} if with_chats else {}),
+                    **(asdict(gone) if with_chats else {}),
                 },
             )
         )
@@ -119,10 +132,10 @@ def erase_bodies(
             workspace_id=workspace_id, person_id=person_id, defaults={"asked_at": database_now()}
         )
     done = erase_rest(workspace_id=workspace_id, person_id=person_id, seconds=seconds)
-    return replace(done, chats=chats)
+    return replace(done, chats=gone.chats, buds=gone.buds)
 
 
-def _erase_left_behind(workspace_id: UUID, person_id: UUID) -> int:
+def _erase_left_behind(workspace_id: UUID, person_id: UUID, actor: Actor) -> ErasedThings:
     """In a transaction. Whoever belongs here, or may come back without an invitation, has their chats themselves.
 
     Raises:
@@ -135,7 +148,8 @@ def _erase_left_behind(workspace_id: UUID, person_id: UUID) -> int:
         why = _("They run this installation, so they can enter, and delete their chats themselves.")
     if why:
         raise InvalidInput(fields={"with_chats": [why]})
-    return sum(one.erase(workspace_id, person_id) for one in _left_behind)
+    gone = (one.erase(workspace_id, person_id, actor) for one in _left_behind)
+    return sum(gone, start=ErasedThings())
 
 
 def person_of(workspace_id: UUID, email: str) -> UUID:

@@ -171,7 +171,7 @@ class ErasureForm(TakesAddresses, forms.Form):
         help_text=_("Such as the number of the request. Auditors read it."),
     )
     with_chats = forms.BooleanField(
-        label=_("Also erase their chats and files, as they have left"),
+        label=_("Also erase their chats, files and private buds, as they have left"),
         required=False,
         help_text=_("Nobody else can read these. Members delete their chats themselves."),
     )

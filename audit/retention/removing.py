@@ -13,10 +13,10 @@ from django.db.models import Max, Min, Q, QuerySet
 
 from audit import rollups
 from audit.actions import Action
-from audit.models import AuditBody, AuditEntry, AuditSeal, AuditTombstone
+from audit.models import AuditBody, AuditEntry, AuditPolicy, AuditSeal, AuditTombstone
 from audit.retention.gaps import declare_gap, gap_in
 from audit.retention.holds import active_hold, lock_removal
-from audit.retention.policies import policy_row
+from audit.retention.policies import PolicyChange, policy_row
 from audit.sealing.reading import chain_of, head_of
 from audit.sealing.tombstones import make_tombstone
 from audit.services import EntryDraft, record
@@ -28,6 +28,9 @@ MOST_AT_ONCE: Final = 5_000
 MOST_ALONE: Final = 500
 """The same on SQLite: all who write wait for it, and each entry leaves two dozen indexes."""
 _STEP: Final = 1_000
+MOST_COUNTED: Final = 100_000
+PERIODS: Final = ("keep_days", "keep_entries", "keep_bodies_days")
+"""The settings by which something goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class RemovalCounts:
     bodies: int = 0
     """Places whose bodies and previews went while their entries stay."""
     is_held: bool = False
+    is_at_least: bool = False
+    """Counting ended at a bound: it may be more."""
 
     def __add__(self, other: RemovalCounts) -> RemovalCounts:
         return RemovalCounts(
@@ -64,17 +69,50 @@ def apply_retention(workspace_id: UUID, *, now: datetime, seconds: float = 60.0)
     return removed
 
 
-def what_would_go(workspace_id: UUID, *, now: datetime, most: int = 100_000) -> RemovalCounts:
-    """Count what the next runs would remove, up to a bound."""
+def what_would_go(
+    workspace_id: UUID,
+    *,
+    now: datetime,
+    policy: AuditPolicy | None = None,
+    most: int = MOST_COUNTED,
+) -> RemovalCounts:
+    """Count what the next runs would remove, up to a bound.
+
+    Args:
+        policy: instead of the stored one.
+    """
+    policy = policy or policy_row(workspace_id)
     chain_id = chain_of(workspace_id)
-    first, last = _range_of_entries(workspace_id, now, most)
+    first, last = _range_of_entries(policy, now, most)
     entries = max(0, last - first + 1)
-    first, last = _range_of_bodies(workspace_id, now, most)
+    first_body, last_body = _range_of_bodies(policy, now, most)
     bodies = AuditBody.objects.for_workspace(workspace_id)
-    number = bodies.filter(entry_id__in=_ids(chain_id, first, last)).count()
+    left = _ids(chain_id, max(first_body, last + 1), last_body)
     return RemovalCounts(
-        entries=entries, bodies=number, is_held=active_hold(workspace_id) is not None
+        entries=entries,
+        bodies=bodies.filter(entry_id__in=left).count(),
+        is_held=active_hold(workspace_id) is not None,
+        is_at_least=max(entries, last_body - first_body + 1) >= most,
     )
+
+
+def what_more_would_go(
+    workspace_id: UUID, change: PolicyChange, *, now: datetime
+) -> RemovalCounts | None:
+    """Count what would go by other settings; None where it is no more than by those that hold."""
+    holds = policy_row(workspace_id)
+    wanted = AuditPolicy(
+        workspace_id=workspace_id, **{name: getattr(change, name) for name in PERIODS}
+    )
+    if all(getattr(holds, name) == getattr(wanted, name) for name in PERIODS):
+        return None
+    before = what_would_go(workspace_id, now=now)
+    after = what_would_go(workspace_id, now=now, policy=wanted)
+    # A removed entry takes its body along.
+    is_more = after.entries > before.entries or (
+        after.entries + after.bodies > before.entries + before.bodies
+    )
+    return after if is_more or (after.is_at_least and not before.is_at_least) else None
 
 
 def _remove_some(workspace_id: UUID, now: datetime) -> RemovalCounts:
@@ -82,10 +120,11 @@ def _remove_some(workspace_id: UUID, now: datetime) -> RemovalCounts:
     if active_hold(workspace_id) is not None:
         return RemovalCounts(is_held=True)
     most = min(MOST_AT_ONCE, MOST_ALONE) if connection.vendor == "sqlite" else MOST_AT_ONCE
-    first, last = _range_of_entries(workspace_id, now, most)
+    policy = policy_row(workspace_id)
+    first, last = _range_of_entries(policy, now, most)
     if first <= last:
         return _remove_entries(workspace_id, first, last)
-    first, last = _range_of_bodies(workspace_id, now, most)
+    first, last = _range_of_bodies(policy, now, most)
     if first <= last:
         remove_bodies(workspace_id, first, last, reason=REASON)
         _record(workspace_id, "bodies", first, last)
@@ -93,10 +132,9 @@ def _remove_some(workspace_id: UUID, now: datetime) -> RemovalCounts:
     return RemovalCounts()
 
 
-def _range_of_entries(workspace_id: UUID, now: datetime, most: int) -> tuple[int, int]:
+def _range_of_entries(policy: AuditPolicy, now: datetime, most: int) -> tuple[int, int]:
     """What is too old or too much, as first and last number; the first is greater if there is nothing."""
-    policy = policy_row(workspace_id)
-    chain_id = chain_of(workspace_id)
+    chain_id = chain_of(policy.workspace_id)
     first = _first_of(chain_id)
     last = 0
     if first and policy.keep_entries is not None:
@@ -107,9 +145,8 @@ def _range_of_entries(workspace_id: UUID, now: datetime, most: int) -> tuple[int
     return first or 1, min(last, (first or 1) + most - 1)
 
 
-def _range_of_bodies(workspace_id: UUID, now: datetime, most: int) -> tuple[int, int]:
-    policy = policy_row(workspace_id)
-    chain_id = chain_of(workspace_id)
+def _range_of_bodies(policy: AuditPolicy, now: datetime, most: int) -> tuple[int, int]:
+    chain_id = chain_of(policy.workspace_id)
     first = _first_of(chain_id)
     if not first or policy.keep_bodies_days is None:
         return 1, 0

@@ -43,10 +43,13 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     hold(request, policy)
     form = PolicyForm(request.POST if request.method == "POST" else None, policy=policy)
     if request.method == "POST" and form.is_valid():
+        change = form.change()
+        if "is_agreed" not in request.POST:
+            goes = retention.what_more_would_go(workspace.pk, change, now=timezone.now())
+            if goes is not None:
+                return _ask(request, goes)
         try:
-            retention.change_policy(
-                workspace_id=workspace.pk, change=form.change(), actor=request.actor
-            )
+            retention.change_policy(workspace_id=workspace.pk, change=change, actor=request.actor)
         except InvalidInput as error:
             _put_faults(form, error)
         else:
@@ -59,6 +62,24 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             messages.success(request, message)
             return redirect("audit:settings", workspace_slug)
     return _page(request, policy_form=form)
+
+
+def _ask(request: WorkspaceRequest, goes: retention.RemovalCounts) -> HttpResponse:
+    """Say how much the settings remove, before they are stored."""
+    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace_of(request).pk)
+    hidden = [
+        (name, value)
+        for name, values in request.POST.lists()
+        if name != "csrfmiddlewaretoken"
+        for value in values
+    ]
+    context = {
+        "section": "audit",
+        "settings_url": request.path,
+        "goes": goes,
+        "hidden": hidden,
+    }
+    return render(request, "audit/confirm_removal.html", context)
 
 
 @require_POST
@@ -130,8 +151,19 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             messages.success(request, text % {"count": whole(done.erased)})
             if form.cleaned_data["with_chats"]:
                 messages.success(request, _chats_in_words(done.chats))
+                if done.buds:
+                    messages.success(request, _buds_in_words(done.buds))
             return redirect("audit:settings", workspace_slug)
     return _page(request, erasure_form=form)
+
+
+def _buds_in_words(count: int) -> str:
+    text = ngettext(
+        "%(count)s bud of theirs, which nobody else could use, is erased.",
+        "%(count)s buds of theirs, which nobody else could use, are erased.",
+        count,
+    )
+    return text % {"count": whole(count)}
 
 
 def _chats_in_words(count: int) -> str:

@@ -189,7 +189,7 @@ def _within(chosen: str, more: dict[str, str]) -> dict[str, str] | None:
     wanted = more.get("outcome", "")
     if not wanted or chosen in {"", ENDED, wanted}:
         return more
-    if wanted == FAILED and chosen in {Outcome.OK.value, REFUSED}:
+    if wanted == FAILED and chosen in {Outcome.OK.value, Outcome.CANCELLED.value, REFUSED}:
         return None
     # Other things than calls of tools have these outcomes, too.
     action = Action.TOOL_CALL_REFUSED if chosen == REFUSED else Action.TOOL_CALL_FINISHED

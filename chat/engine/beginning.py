@@ -314,6 +314,14 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     return send_queued(queued, changes)
 
 
+def wait_again(turn: Turn, changes: Changes) -> None:
+    """Whoever retries an answer wants it after all: what was not sent because of its end waits for it as before."""
+    ends = {turn.status, *(one.status for one in compared_with(turn))}
+    rows = QueuedMessage.objects.for_workspace(turn.workspace_id)
+    if rows.filter(conversation_id=turn.conversation_id, held_by__in=ends).update(held_by=""):
+        changes.queue()
+
+
 def send_queued(queued: QueuedMessage, changes: Changes) -> Turn:
     """Take a message out of the queue and begin its turn. In the caller's transaction; no turn may be active."""
     conversation = changes.conversation

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat.engine import runner
 from chat.engine.attaching import Ref, check_refs
-from chat.engine.beginning import SendContext, TurnRequester, begin_turn, path_end
+from chat.engine.beginning import SendContext, TurnRequester, begin_turn, path_end, wait_again
 from chat.engine.context import OWNERS_ALONE
 from chat.engine.endings import end_turn
 from chat.engine.reading import (
@@ -324,6 +324,7 @@ def retry_turn(*, turn: Turn, actor: Actor) -> Turn:
             raise Conflict(
                 _("The conversation has continued since, so this is no longer possible.")
             )
+        wait_again(turn, changes)
         turn.status = TurnStatus.QUEUED.value
         # What was too long once is too long again, unless less of it is sent.
         turn.trims_history = turn.trims_history or turn.error_code == ContextTooLong.code

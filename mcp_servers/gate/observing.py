@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from audit.actions import FAILURES
 from workspaces.process.tracing import bound, mark_failed, span
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def observed(call: Call) -> Call:
         with ids, span("execute_tool", attributes=_attributes(request)) as current:
             outcome = await call(request, caller=caller)
             current.set_attribute("trellis.outcome", outcome.outcome.value)
-            if outcome.outcome.value != "ok":
+            if outcome.outcome in FAILURES:
                 mark_failed(current, outcome.outcome.value)
             return outcome
 

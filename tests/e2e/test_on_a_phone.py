@@ -7,7 +7,16 @@ from playwright.sync_api import expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_chat, sign_in
+from tests.e2e.people import (
+    ADMIN,
+    MEMBER,
+    enter,
+    expect_idle,
+    open_account,
+    open_chat,
+    open_share,
+    sign_in,
+)
 from tests.e2e.screens import DESK
 
 pytestmark = pytest.mark.screens(DESK, reason="is about phones, in sizes of its own")
@@ -77,6 +86,87 @@ def test_buttons_of_an_answer_keep_their_distance_from_the_next_message(
         }"""
     ).json_value()
     assert distance["px"] >= 6
+
+
+def test_a_note_covers_no_button_of_the_dialog_below_it(new_context: NewContext) -> None:
+    """REL-2524: neither its last ones nor the way out."""
+    page = new_context(viewport={"width": 390, "height": 700}, bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect_idle(page)
+    open_share(page)
+    dialog = page.get_by_role("dialog", name="Share this chat")
+    dialog.get_by_label("Everyone in").check()
+    dialog.get_by_role("button", name="Share", exact=True).click()
+    expect(page.locator("dialog .toast-box")).to_be_visible()
+    for name in ("Close", "Stop sharing"):
+        dialog.get_by_role("button", name=name, exact=True).click(trial=True)
+    save = dialog.get_by_role(
+        "button", name="Save changes"
+    )  # cannot be pressed before something has changed
+    below, note = save.bounding_box(), page.locator(".toast-box").bounding_box()
+    assert below is not None
+    assert note is not None
+    assert note["y"] + note["height"] <= below["y"]
+    screenshot(page, "note-over-a-dialog")
+    expect_no_faults(page, "a note over a dialog")
+
+
+def test_back_closes_a_menu_before_it_leaves_the_chat(new_context: NewContext) -> None:
+    """REL-2525, REL-2530: what the menu leads to lies right behind the chat, and so does what a link in it leads to."""
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+    page = new_context(**phone).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Clock", "What time is it in Tokyo?")
+    expect_idle(page)
+    chat, menu = page.url, page.locator(":popover-open")
+    more = page.locator(".chat-header").get_by_role("button", name="More for")
+    more.click()
+    expect(menu).to_have_count(1)
+    page.go_back()
+    expect(menu).to_have_count(0)
+    assert page.url == chat
+    more.click()
+    menu.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert page.url == chat
+    page.get_by_role("button", name="Add to this message").click()
+    menu.get_by_role("button", name="Ask another bud once").click()
+    offers = page.get_by_role("listbox", name="Ask another bud this once")
+    expect(offers).to_be_visible()
+    page.go_back()
+    expect(offers).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("")
+    assert page.url == chat
+    open_account(page)
+    menu.get_by_role("link", name="Settings").click()
+    page.wait_for_url("**/account/**")
+    page.go_back()
+    page.wait_for_url(chat)
+
+
+def test_a_row_of_the_admin_is_a_card_headed_by_its_name(new_context: NewContext) -> None:
+    """REL-2523: with the box that selects it beside, and the page's whole name above."""
+    page = new_context(viewport={"width": 390, "height": 800}, bypass_csp=True).new_page()
+    enter(page, ADMIN)
+    page.goto("/admin/workspaces/membership/")
+    row = page.locator("#result_list .data-row").first
+    heading, box = row.locator("th"), row.get_by_role("checkbox")
+    assert heading.evaluate("one => getComputedStyle(one, '::before').content") == "none"
+    expect(box).to_have_accessible_name(f"Select {heading.inner_text()}")
+    above, beside, card = (one.bounding_box() for one in (heading, box, row))
+    assert above
+    assert beside
+    assert card
+    assert abs(above["y"] - card["y"]) <= 1
+    assert above["y"] < beside["y"] < above["y"] + above["height"]
+    heading.get_by_role("link").click()
+    name = page.get_by_role("heading", level=1).locator(".admin-place > :visible")
+    expect(name).to_have_count(1)
+    assert name.evaluate("one => one.scrollHeight <= one.clientHeight")
+    expect_fits(page)
 
 
 TOO_SMALL = """() => [...document.querySelectorAll(".message-actions button, .md-code button, .tool-card button")]

@@ -96,9 +96,9 @@ def test_a_chat_is_shared_with_a_person_and_with_nobody_else(new_context: NewCon
     reader.reload()
     expect(reader.locator("article.user-message")).to_have_count(1)
     dialog = open_dialog(page)
-    expect(dialog).to_contain_text("The chat has changed since you shared it.")
+    expect(dialog).to_contain_text("It has changed since then.")
     dialog.get_by_role("button", name="Update").click()
-    expect(dialog.get_by_text("The chat has changed")).to_have_count(0)
+    expect(dialog.get_by_text("It has changed since then.")).to_have_count(0)
     reader.reload()
     expect(reader.locator("article.user-message")).to_have_count(2)
 

@@ -6,7 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from allauth.account.adapter import get_adapter
-from allauth.account.forms import AddEmailForm, LoginForm, ResetPasswordForm, SignupForm
+from allauth.account.forms import (
+    AddEmailForm,
+    ChangePasswordForm,
+    LoginForm,
+    ResetPasswordForm,
+    ResetPasswordKeyForm,
+    SignupForm,
+)
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django import forms
@@ -211,6 +218,31 @@ class ChangeAddressForm(TakesAddresses, AddEmailForm):
         row, _ = mine.get_or_create(user=self.user, email=email)
         send_verification_email_to_address(request, row)
         return row
+
+
+_PASSWORDS = {
+    "oldpassword": _("Current password"),
+    "password1": _("New password"),
+    "password2": _("New password (again)"),
+}
+
+
+class _NamesPasswords(forms.BaseForm):
+    """The fields' names as elsewhere: in sentence case, and not once more within the fields."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in _PASSWORDS.keys() & self.fields.keys():
+            self.fields[name].label = _PASSWORDS[name]
+            self.fields[name].widget.attrs.pop("placeholder", None)
+
+
+class NewPasswordForm(_NamesPasswords, ChangePasswordForm):
+    """Another password, from somebody who knows the one before."""
+
+
+class ForgottenPasswordForm(_NamesPasswords, ResetPasswordKeyForm):
+    """Another password, from somebody who opened the link of a mail."""
 
 
 class ResetForm(TakesAddresses, ResetPasswordForm):

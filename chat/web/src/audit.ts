@@ -25,6 +25,7 @@ export interface ChartData extends TimeAxis {
 const OUTCOMES: Record<string, string> = {
   ok: "var(--color-success)",
   failed: "var(--color-error)",
+  cancelled: "var(--quiet)",
   refused: "var(--color-warning)",
 };
 /** How many colours the theme has for series. */

@@ -19,15 +19,18 @@ from pypdfium2 import PdfDocument
 
 from audit import rollups
 from audit.actions import Action, Outcome, RefusedBy
+from audit.exports.ocsf import event_of
 from audit.exports.report_files import report_document
 from audit.filters import read_filter
 from audit.models import AuditEntry, AuditTombstone, SignOff
 from audit.reports import entries_of, facts, matching
 from audit.reports.call_totals import calls_between
 from audit.reports.figures import change_of
+from audit.reports.overview import platform_rows
 from audit.reports.report import BY, Figure, report_of
 from audit.rollups import reading
 from audit.rollups.pieces import begin_of
+from audit.rollups.reading import TimeRange
 from audit.services import EntryDraft, record
 from bench.invented_log import generate
 from mcp_servers.models import HealthCheck
@@ -82,10 +85,44 @@ def test_the_page_says_what_happened(tenant: Tenant) -> None:
     figures = {one["name"]: one["value"] for one in answer.context["figures"]}
     assert (figures["calls"], figures["failed"], figures["refused"]) == ("4", "1", "1")
     lines = {one["label"]: sum(one["values"]) for one in answer.context["over_time"]["series"]}
-    assert lines == {"Succeeded": 2, "Failed or cancelled": 1, "Refused": 1}
+    assert lines == {"Succeeded": 2, "Failed": 1, "Cancelled": 0, "Refused": 1}
     assert answer.context["tools"][0]["row"].tool == "echo"
     assert [row["row"].layer for row in answer.context["refusals"]] == ["policy"]
     assert SECRET_ARGUMENT.encode() not in answer.content
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_a_call_that_somebody_stopped_counts_as_failed_nowhere(
+    tenant: Tenant, is_sealed: bool
+) -> None:
+    """REL-2521: the report, the log, the list of calls behind them, the start pages, REST and OCSF agree."""
+    entries = [a_call(tenant, outcome=one) for one in Outcome]
+    if is_sealed:
+        seal_all(tenant.workspace.pk)
+        rollups.roll_up(tenant.workspace.pk)
+    auditor, now, failed = tenant.client("auditor"), timezone.now(), len(Outcome) - 2
+    page = auditor.get(url(tenant, "reports/")).context
+    assert next(one["value"] for one in page["figures"] if one["name"] == "failed") == str(failed)
+    assert page["tools"][0]["row"].failed == failed
+    ends = {"Succeeded": 1, "Failed": failed, "Cancelled": 1, "Refused": 0}
+    assert {one["label"]: sum(one["values"]) for one in page["over_time"]["series"]} == ends
+    for query in ("", "?duration_min=0"):
+        log = auditor.get(url(tenant, query)).context["overview"]
+        assert log.totals.failed == failed, query
+        assert {one.label: sum(one.values) for one in log.chart.series} == ends, query
+    rows = entries_of(tenant.workspace.pk, actor=tenant.actor("owner"))
+    wanted = read_filter({"outcome": "failed", "range": "24h"}, now=now)
+    assert matching(rows, wanted, actor=tenant.actor("owner")).count() == failed
+    assert calls_between(tenant.workspace.pk, now, now).failed == failed
+    path, headers = "/api/audit-reports/", {"X-Workspace": tenant.workspace.slug}
+    figures = auditor.get(path, headers=headers).json()["figures"]
+    assert next(one["now"] for one in figures if one["name"] == "failed") == failed
+    if is_sealed:
+        hours = TimeRange.around(now - timedelta(hours=1), now)
+        assert platform_rows(hours)[tenant.workspace.pk].failed == failed
+    stopped = next(one for one in entries if one.outcome == Outcome.CANCELLED)
+    event = event_of(stopped)
+    assert (event["status_id"], event["severity_id"]) == (99, 1)
 
 
 def test_the_same_numbers_are_read_over_rest(two_workspaces: TwoTenants) -> None:
@@ -432,6 +469,7 @@ def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query:
         (Action.TOOL_CALL_FINISHED, Outcome.OK, None),
         (Action.TOOL_CALL_FINISHED, Outcome.TIMEOUT, None),
         (Action.TOOL_CALL_FINISHED, Outcome.TOOL_ERROR, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.CANCELLED, None),
         (Action.TOOL_CALL_REFUSED, None, RefusedBy.POLICY),
         (Action.APPROVAL_REFUSED, None, None),
         (Action.TOOL_CALL_REQUESTED, None, None),
@@ -460,7 +498,9 @@ def test_a_number_leads_to_exactly_its_entries(tenant: Tenant, tile: str, query:
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("action", ["", "tool_call.finished", "tool_call.refused"])
-@pytest.mark.parametrize("outcome", ["", "ended", "failed", "refused", "ok", "timeout"])
+@pytest.mark.parametrize(
+    "outcome", ["", "ended", "failed", "refused", "ok", "timeout", "cancelled"]
+)
 def test_a_number_of_a_filtered_report_leads_to_its_entries_only(
     tenant: Tenant, outcome: str, action: str
 ) -> None:
@@ -469,6 +509,7 @@ def test_a_number_of_a_filtered_report_leads_to_its_entries_only(
         (Action.TOOL_CALL_FINISHED, Outcome.OK, None),
         (Action.TOOL_CALL_FINISHED, Outcome.TIMEOUT, None),
         (Action.TOOL_CALL_FINISHED, Outcome.TOOL_ERROR, None),
+        (Action.TOOL_CALL_FINISHED, Outcome.CANCELLED, None),
         (Action.TOOL_CALL_REFUSED, None, RefusedBy.POLICY),
         (Action.RESOURCE_READ_FINISHED, Outcome.TIMEOUT, None),
         (Action.RESOURCE_READ_REFUSED, None, RefusedBy.POLICY),

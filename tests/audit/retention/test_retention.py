@@ -471,15 +471,36 @@ def test_what_the_service_refuses_is_said_at_the_field(tenant: Tenant) -> None:
 
 def test_nothing_is_said_to_go_while_a_hold_stands(tenant: Tenant) -> None:
     """REL-1270: neither when settings are saved, nor where it is asked first."""
+    sealed(tenant, [40, 1])
     owner = signed_in(tenant, "owner")
     free = owner.post(url(tenant), VALUES, follow=True).content.decode()
     assert "What is too old by it goes within the hour." in free
-    assert "removed for good within the hour. Save?" in free
     owner.post(url(tenant, "hold/"), {"reason": "Matter 7"})
-    held = owner.post(url(tenant), {**VALUES, "keep_days": "30"}, follow=True).content.decode()
+    values = {**VALUES, "keep_days": "30"}
+    asked = owner.post(url(tenant), values).content.decode()
+    assert "removed for good as soon as the legal hold is released" in asked
+    held = owner.post(url(tenant), {**values, "is_agreed": "1"}, follow=True).content.decode()
     assert "Nothing is removed while the legal hold stands." in held
-    assert "removed for good as soon as the legal hold is released. Save?" in held
-    assert "within the hour" not in held
+    assert "within the hour" not in asked + held
+
+
+def test_shorter_times_are_stored_once_an_owner_has_read_how_much_goes(tenant: Tenant) -> None:
+    """REL-2527: in numbers. Settings by which no more goes than before are stored at once."""
+    sealed(tenant, [40, 35, 20, 15, 12, 1])
+    owner = signed_in(tenant, "owner")
+    values = {**VALUES, "keep_days": "30", "keep_bodies_days": "10"}
+    page = owner.post(url(tenant), values)
+    goes = page.context["goes"]
+    assert (goes.entries, goes.bodies, goes.is_at_least) == (2, 3, False)
+    text = page.content.decode()
+    assert "2 entries of the log" in text
+    assert "the arguments and results of 3 entries that stay" in text
+    assert not AuditPolicy.unscoped.exists()
+    given = dict(page.context["hidden"])
+    assert owner.post(url(tenant), {**given, "is_agreed": "1"}).status_code == 302
+    assert AuditPolicy.objects.for_workspace(tenant.workspace).get().keep_bodies_days == 10
+    assert owner.post(url(tenant), {**values, "keep_days": "39"}).status_code == 302
+    assert owner.post(url(tenant), {**values, "keep_days": "18"}).context["goes"].entries == 3
 
 
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("auditor", 200), ("member", 403)])

@@ -43,6 +43,7 @@ def test_the_list_shows_calls_refusals_and_their_numbers(tenant: Tenant) -> None
     assert {one["key"]: sum(one["values"]) for one in chart["series"]} == {
         "ok": 1,
         "failed": 1,
+        "cancelled": 0,
         "refused": 1,
     }
     assert len(chart["labels"]) == len(chart["series"][0]["values"])

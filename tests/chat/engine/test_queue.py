@@ -15,6 +15,7 @@ from chat.services.turns import (
     QueuedSend,
     SentTurn,
     active_turn,
+    retry_turn,
     send_or_queue,
     stop_turn,
 )
@@ -127,6 +128,24 @@ def test_after_a_stop_the_queue_waits_for_the_person(chat: Chat) -> None:
     assert turn is not None
     chat.watching.turn("completed")
     assert questions(chat) == ["first", "edited", "third", "second"]
+
+
+def test_what_a_stop_held_back_is_sent_after_the_answer_is_retried(chat: Chat) -> None:
+    """REL-2522: a retry takes the stop back, and the page says that the message waits for the answer again."""
+    busy(chat)
+    say(chat, "second")
+    turns = Turn.objects.for_workspace(chat.tenant.workspace)
+    stop_turn(turn=turns.get(status="running"), actor=chat.actor)
+    chat.watching.turn("cancelled")
+    assert [one["held_by"] for one in chat.snapshot()["queue"]] == ["cancelled"]
+    hold = threading.Event()
+    chat.model.say("to first", hold=hold)
+    chat.model.say("to second")
+    retry_turn(turn=turns.get(), actor=chat.actor)
+    assert [one["held_by"] for one in chat.snapshot()["queue"]] == [None]
+    hold.set()
+    until_answered(chat, "to second")
+    assert queued(chat) == []
 
 
 def test_what_waits_can_be_changed_and_taken_back(chat: Chat) -> None:

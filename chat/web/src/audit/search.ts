@@ -63,8 +63,9 @@ export function offersFor(text: string, caret: number, known: Known): Offer[] {
 /** Complete the page's field for filters, if it has one. */
 export function startSearchOfPage(): void {
   const input = document.querySelector<HTMLInputElement>("[data-filter-text]");
-  const known = document.getElementById(input?.dataset.filterText ?? "");
-  if (input && known) startSearch(input, JSON.parse(known.textContent ?? "{}") as Known);
+  if (!input) return;
+  const known = document.getElementById(input.dataset.filterText ?? "");
+  if (known) startSearch(input, JSON.parse(known.textContent ?? "{}") as Known);
 }
 
 export function startSearch(input: HTMLInputElement, known: Known): void {

@@ -27,6 +27,8 @@ const tasks: (() => void)[] = [];
 let heading: string | null = null;
 /** Runs while the history is on its way to another entry because of us. */
 let moving: ReturnType<typeof setTimeout> | undefined;
+/** Runs while the browser may be leaving for another page, which a new entry would keep it from. */
+let leaving: ReturnType<typeof setTimeout> | undefined;
 /** The address that the page shows. */
 let shown = location.href;
 let arrived: (() => void) | null = null;
@@ -61,7 +63,7 @@ function settle(): void {
   if (moving || !arrived) return;
   const wanted = tasks.length > 0 ? 0 : layers.length;
   if (depth() > wanted) return move(wanted - depth());
-  while (depth() < wanted) push();
+  while (depth() < wanted && !leaving) push();
   shown = location.href;
 }
 
@@ -87,6 +89,7 @@ function popped(): void {
 export function startLayers(hear: () => void): void {
   arrived = hear;
   addEventListener("popstate", popped);
+  document.addEventListener("click", followLater);
   settle();
 }
 
@@ -112,6 +115,23 @@ export function openLayer(leave: () => void): () => void {
 export function onOwnEntry(run: () => void): void {
   tasks.push(run);
   settle();
+}
+
+/** Follow a link of a layer, or beside one that its press closes. The browser would follow it and go back at once. */
+function followLater(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href]") : null;
+  const isPlain = !(event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+  if (!link || !isPlain || event.defaultPrevented || (depth() === 0 && !moving)) return;
+  if (link.target || link.hasAttribute("download") || !/^https?:$/.test(link.protocol)) return;
+  event.preventDefault();
+  onOwnEntry(() => {
+    // It may be a file, which leaves this page where it is.
+    leaving = setTimeout(() => {
+      leaving = undefined;
+      settle();
+    }, LONGEST_MS);
+    location.assign(link.href);
+  });
 }
 
 /** The path of the page, also while the browser is on its way there. */

@@ -222,8 +222,8 @@ function State(props: { share: Share; isNew: boolean; isBusy: boolean; onUpdate:
       <div class="notice items-center" data-tone={share.is_current ? "info" : "warn"}>
         <Icon name="info" />
         <span class="grow">
-          {!share.is_current && `${t.changed} `}
           {t.updatedOn(moment(share.shared_at))}
+          {!share.is_current && ` ${t.changed}`}
         </span>
         <button type="button" class="btn btn-sm btn-outline-quiet" disabled={isBusy} onClick={onUpdate}>
           <Icon name="refresh" />

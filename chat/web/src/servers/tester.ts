@@ -6,8 +6,9 @@ import { drawResult, type Part } from "./json";
 /** Show a call's result as a tree, as soon as it is on the page. */
 function showResult(): void {
   const shown = document.querySelector<HTMLElement>("[data-result]:not([data-drawn])");
-  const given = document.getElementById(shown?.dataset.result ?? "");
-  if (!shown || !given) return;
+  if (!shown) return;
+  const given = document.getElementById(shown.dataset.result ?? "");
+  if (!given) return;
   shown.dataset.drawn = "";
   const whole = JSON.parse(shown.querySelector("pre")?.textContent ?? "{}") as { structured?: Json };
   const result = JSON.parse(given.textContent ?? "{}") as { content: Part[] };

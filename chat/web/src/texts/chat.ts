@@ -101,6 +101,7 @@ const chat = {
   earlier: { wording: "Earlier version", answer: "Earlier answer" },
   later: { wording: "Later version", answer: "Later answer" },
   version: { wording: "version", answer: "answer" },
+  manyVersions: "of more than 100",
   editedQuestion: "Your edited question",
   earlierKept: "The earlier version and its answer are kept.",
   askAgain: "Ask again",

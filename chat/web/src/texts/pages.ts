@@ -4,6 +4,7 @@ import { plural } from "./language";
 
 const pages = {
   asText: "As text",
+  selectRow: (name: string) => `Select ${name}`,
   showAll: "Show all",
   showLess: "Show less",
   copied: "Copied.",

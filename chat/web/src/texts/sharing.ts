@@ -42,7 +42,7 @@ const sharing = {
   linkField: "Link",
   open: "Open",
   update: "Update",
-  changed: "The chat has changed since you shared it. Readers see it as it was.",
+  changed: "It has changed since then.",
   updatedOn: (moment: string) => `Readers see this chat as it was on ${moment}.`,
   ended:
     "Nobody can read it at the moment. Its date has passed, or the workspace no longer allows such links.",

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { openLayer } from "../browser/layers";
 import { Icon, type IconName } from "./icon";
 import { placePopover, walkMenu } from "./place";
+import { isTouch } from "./refocus";
 
 interface MenuProps {
   label: string;
@@ -11,7 +13,11 @@ interface MenuProps {
   children: ComponentChildren;
 }
 
-/** A button with a menu in the top layer; the browser itself closes it on Escape or a click elsewhere. */
+/**
+ * A button with a menu in the top layer; the browser itself closes it on Escape or a click elsewhere.
+ *
+ * On a touch screen it is a layer, since people go back to leave it. With a mouse, that would cost the way Forward.
+ */
 export function Menu({ label, buttonClass, button, align = "start", children }: MenuProps) {
   const id = useId();
   const anchor = useRef<HTMLButtonElement>(null);
@@ -32,6 +38,9 @@ export function Menu({ label, buttonClass, button, align = "start", children }: 
       .querySelector<HTMLElement>("a[href], button:not(:disabled)")
       ?.focus({ preventScroll: true });
   }, [isOpen, align]);
+  useEffect(() => {
+    if (isOpen && isTouch()) return openLayer(() => popover.current?.hidePopover());
+  }, [isOpen]);
   return (
     <>
       <button

@@ -1,6 +1,8 @@
 import { useEffect } from "preact/hooks";
+import common from "../texts/common";
 import shortcuts from "../texts/shortcuts";
 import { Icon } from "./icon";
+import { isTouch } from "./refocus";
 
 interface Props {
   label: string;
@@ -53,9 +55,20 @@ export function SearchField({ label, placeholder, value, list, rows, at, ...on }
           event.preventDefault(); // the browser's own Escape only empties the field
         }}
       />
-      <button type="button" class="kbd-key" onClick={on.onClose}>
-        {shortcuts.keys.escape}
-      </button>
+      {isTouch() ? (
+        <button
+          type="button"
+          class="btn btn-sm btn-square btn-quiet"
+          aria-label={common.close}
+          onClick={on.onClose}
+        >
+          <Icon name="close" />
+        </button>
+      ) : (
+        <button type="button" class="kbd-key" onClick={on.onClose}>
+          {shortcuts.keys.escape}
+        </button>
+      )}
     </div>
   );
 }

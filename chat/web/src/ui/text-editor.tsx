@@ -72,7 +72,9 @@ export function TextEditor(props: TextEditorProps) {
         }}
       />
       <div class="flex flex-wrap items-center justify-end gap-2">
-        {props.note ? <span class="grow text-xs text-(--quiet)">{props.note}</span> : null}
+        {props.note ? (
+          <span class="grow text-xs text-(--quiet) max-[30rem]:basis-full">{props.note}</span>
+        ) : null}
         <button type="button" class="btn btn-quiet btn-sm" onClick={onClose}>
           {common.cancel}
         </button>

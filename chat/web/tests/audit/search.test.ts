@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Known, offersFor, startSearch, termAt } from "../../src/audit/search";
+import { type Known, offersFor, startSearch, startSearchOfPage, termAt } from "../../src/audit/search";
 
 const KNOWN: Known = {
   keys: [
@@ -59,4 +59,11 @@ describe("completion of filters", () => {
     expect(press("Escape")).toBe(true);
     expect(input.getAttribute("aria-expanded")).toBe("false");
   });
+});
+
+it("REL-2526: looks for nothing without a name on a page that has no field of filters", () => {
+  document.body.innerHTML = "";
+  const found = vi.spyOn(document, "getElementById");
+  startSearchOfPage();
+  expect(found).not.toHaveBeenCalledWith("");
 });

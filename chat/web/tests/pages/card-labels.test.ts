@@ -23,3 +23,11 @@ test("REL-945: each cell of a table has its column's name, but for what names th
   );
   expect(labels).toEqual([undefined, "Address", "Actions", "Device", "Address", ""]);
 });
+
+test("REL-2523: the box that selects a row of the admin is named after the row", () => {
+  document.body.innerHTML = `<table><tr>
+    <td class="action-checkbox"><input type="checkbox" aria-label="Select record"></td>
+    <th><a href="#">Clock</a></th><td>in use</td></tr></table>`;
+  startCardLabels();
+  expect(document.querySelector("input")?.ariaLabel).toBe("Select Clock");
+});

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
 import { toast } from "../../app/toasts";
 import { sizeWord } from "../../artifacts/words";
+import { openLayer } from "../../browser/layers";
 import { whole } from "../../formats";
 import { isSearchOpen, newChat } from "../../shortcuts/chat";
 import { buds } from "../../store/buds";
@@ -71,6 +72,27 @@ export function Composer(props: ComposerProps) {
   /** Where somebody is in words that were written here; words from another device open no menu. */
   const [caret, setCaret] = useState({ of: "", at: 0 });
   const offers = useOffers(props.conversationId, text, caret.of === text ? caret.at : null);
+  /** What stood here before the menu put a sign in, and what it made of that. */
+  const begun = useRef({ before: "", after: "" });
+  const hasOffers = offers.shown !== null;
+  const leaveOffers = useRef(offers.dismiss);
+  leaveOffers.current = () => {
+    offers.dismiss();
+    if (text === begun.current.after) setText(begun.current.before);
+  };
+  useEffect(() => {
+    if (!hasOffers) return;
+    const leave = () => leaveOffers.current();
+    const pressed = ({ target }: Event) => {
+      if (!(target instanceof Element) || !target.closest(`#composer-text, #${OFFERS_ID}`)) leave();
+    };
+    document.addEventListener("pointerdown", pressed);
+    const closed = isTouch() ? openLayer(leave) : undefined;
+    return () => {
+      closed?.();
+      document.removeEventListener("pointerdown", pressed);
+    };
+  }, [hasOffers]);
 
   useEffect(() => {
     if (!isTouch() && mayBeginTyping()) field.current?.focus({ preventScroll: true });
@@ -143,6 +165,7 @@ export function Composer(props: ComposerProps) {
     const before = isFirst || text === "" || text.endsWith(" ") ? text : `${text} `;
     const next = isFirst ? [sign, text].filter(Boolean).join(" ") : before + sign;
     const at = isFirst ? sign.length : next.length;
+    begun.current = { before: text, after: next };
     setText(next);
     setCaret({ of: next, at });
     const area = field.current;
@@ -154,7 +177,7 @@ export function Composer(props: ComposerProps) {
   const walkOffers = (event: KeyboardEvent): boolean => {
     const { shown, at, setAt } = offers;
     if (shown === null) return false;
-    if (event.key === "Escape") offers.dismiss();
+    if (event.key === "Escape") leaveOffers.current();
     else if (shown.length === 0) return false;
     else if (event.key === "ArrowDown") setAt((at + 1) % shown.length);
     else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % shown.length);
@@ -166,7 +189,6 @@ export function Composer(props: ComposerProps) {
     event.preventDefault();
     return true;
   };
-  const hasMenu = offers.shown !== null;
   return (
     <form
       class="composer"
@@ -193,8 +215,8 @@ export function Composer(props: ComposerProps) {
         ref={field}
         id="composer-text"
         aria-autocomplete="list"
-        aria-controls={hasMenu ? OFFERS_ID : undefined}
-        aria-activedescendant={hasMenu && offers.shown?.length ? offerId(offers.at) : undefined}
+        aria-controls={hasOffers ? OFFERS_ID : undefined}
+        aria-activedescendant={hasOffers && offers.shown?.length ? offerId(offers.at) : undefined}
         rows={1}
         value={text}
         placeholder={props.placeholder}

@@ -11,6 +11,9 @@ import type { Message } from "../../wire";
 /** Which version was asked for, and with which button. That button goes with the version that it stood at. */
 let asked: { id: string; step: number } | null = null;
 
+/** So many before and after the one that is shown are known. Of more, nobody here knows the number. */
+const MOST_KNOWN = 100;
+
 /** `‹ 2/3 ›`; nothing where there is only one. */
 export function BranchArrows({
   message,
@@ -54,7 +57,7 @@ export function BranchArrows({
       </button>
       <span class="tabular-nums">
         <span class="sr-only">{t.version[what]} </span>
-        {at + 1}/{versions.length}
+        {versions.length > MOST_KNOWN ? t.manyVersions : `${at + 1}/${versions.length}`}
       </span>
       <button
         type="button"

@@ -202,6 +202,20 @@ it("REL-1777: a slash opens the commands where it is typed, and not in another w
   expect(menu()).toBeNull();
 });
 
+it("REL-2530: a press beside the commands closes them, and what was typed stays", () => {
+  draw(<composer.Composer draftKey="beside" label="Message" placeholder="" onSend={async () => {}} />);
+  const menu = () => at().querySelector("[role=listbox]");
+  const pressed = (on: Element) =>
+    act(() => void on.dispatchEvent(new Event("pointerdown", { bubbles: true })));
+  type("/b");
+  pressed(field());
+  pressed(menu() as Element);
+  expect(menu()).not.toBeNull();
+  pressed(document.body);
+  expect(menu()).toBeNull();
+  expect(field().value).toBe("/b");
+});
+
 it("REL-1247: no keyboard of a phone comes up for a message field that nobody touched", () => {
   vi.stubGlobal("matchMedia", () => ({ matches: true }));
   focus.toComposer();

@@ -9,8 +9,7 @@ const { BranchArrows } = await import("../../../src/chat/messages/branches");
 const { socket } = await import("../../../src/app/connection");
 vi.spyOn(socket, "ask").mockResolvedValue({} as never);
 
-const versions = ["m1", "m2", "m3"];
-const draw = (id: string) =>
+const draw = (id: string, versions: readonly string[] = ["m1", "m2", "m3"]) =>
   act(() =>
     render(<BranchArrows key={id} message={message({ id })} versions={versions} what="wording" />, at()),
   );
@@ -36,4 +35,12 @@ it("REL-2215: whoever has gone on meanwhile keeps the focus", () => {
   field.focus();
   draw("m2");
   expect(document.activeElement).toBe(field);
+});
+
+it("REL-2529: no number is given where only those next to the shown version are known", () => {
+  const many = Array.from({ length: 101 }, (_, n) => `m${n}`);
+  draw("m9", many.slice(0, 100));
+  expect(at().textContent).toContain("10/100");
+  draw("m9", many);
+  expect(at().textContent).toContain("of more than 100");
 });
