@@ -318,7 +318,7 @@ def wait_again(turn: Turn, changes: Changes) -> None:
     """Whoever retries an answer wants it after all: what was not sent because of its end waits for it as before."""
     ends = {turn.status, *(one.status for one in compared_with(turn))}
     rows = QueuedMessage.objects.for_workspace(turn.workspace_id)
-    if rows.filter(conversation_id=turn.conversation_id, held_by__in=ends).update(held_by=""):
+    if rows.filter(conversation_id=turn.conversation_id, held_after__in=ends).update(held_after=""):
         changes.queue()
 
 

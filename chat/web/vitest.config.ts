@@ -8,7 +8,7 @@ export default defineConfig({
     include: ["tests/**/*.test.{ts,tsx}"],
     setupFiles: ["tests/after-each.ts"],
     restoreMocks: true,
-    // One page for all files: what a test puts into the document it takes out again.
-    isolate: false,
+    // A page for each file, without a process for each. On one page, listeners and modules of earlier files stay.
+    pool: "vmThreads",
   },
 });

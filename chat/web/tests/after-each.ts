@@ -1,4 +1,4 @@
-/** Files share one page and one clock, so no test leaves its own behind. */
+/** Tests of a file share one clock, so none leaves its own behind. */
 import { afterEach, vi } from "vitest";
 
 afterEach(() => {

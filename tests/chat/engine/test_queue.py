@@ -137,12 +137,12 @@ def test_what_a_stop_held_back_is_sent_after_the_answer_is_retried(chat: Chat) -
     turns = Turn.objects.for_workspace(chat.tenant.workspace)
     stop_turn(turn=turns.get(status="running"), actor=chat.actor)
     chat.watching.turn("cancelled")
-    assert [one["held_by"] for one in chat.snapshot()["queue"]] == ["cancelled"]
+    assert [one["held_after"] for one in chat.snapshot()["queue"]] == ["cancelled"]
     hold = threading.Event()
     chat.model.say("to first", hold=hold)
     chat.model.say("to second")
     retry_turn(turn=turns.get(), actor=chat.actor)
-    assert [one["held_by"] for one in chat.snapshot()["queue"]] == [None]
+    assert [one["held_after"] for one in chat.snapshot()["queue"]] == [None]
     hold.set()
     until_answered(chat, "to second")
     assert queued(chat) == []
