@@ -17,6 +17,8 @@ const box = document.getElementById("servers");
 const isWhole = () => location.search === "" && !document.querySelector("[data-next]");
 const CHANGES: ReadonlySet<string> = new Set(["server.changed", "server.checked", "tools.changed"]);
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
+/** Servers that changed while nobody looked. */
+const unseen = new Set<string>();
 const htmx = () => (globalThis as { htmx?: Htmx }).htmx;
 
 async function redraw(id: string): Promise<void> {
@@ -91,8 +93,12 @@ for (const name of ["htmx:after:swap", "htmx:response:error", "htmx:error"]) {
   document.addEventListener(name, showServersWord);
 }
 
-/** Several changes within a moment cost one request. */
+/** Several changes within a moment cost one request, and a page that nobody sees costs none. */
 function later(id: string, ms: number): void {
+  if (document.visibilityState === "hidden") {
+    unseen.add(id);
+    return;
+  }
   clearTimeout(timers.get(id));
   timers.set(
     id,
@@ -112,6 +118,12 @@ if (box)
     },
     onReturn: redrawAll,
   });
+
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "hidden") return;
+  for (const id of unseen) later(id, 0);
+  unseen.clear();
+});
 
 onSignedIn(({ server, ok }) => {
   if (ok) later(server, 100);

@@ -1,6 +1,6 @@
 /** The page around the app's parts, as the server writes it. */
 
-/** Write it, before a part is imported: each reads it once, for all files of tests that one process runs. */
+/** Write it, before a part is imported: each reads it once. */
 export function openPage({ urls = {}, body = "", ...more }: PageParts = {}): void {
   const boot = {
     user: { id: "u", email: "a@b.c", name: "A", picture: "" },
