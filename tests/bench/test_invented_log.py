@@ -14,7 +14,7 @@ from tests.factories import UserFactory
 from workspaces.models import Workspace
 
 _PRODUCT = ("audit", "chat", "config", "mcp_servers", "workspaces")
-_WRITES = {"audit/services.py", "audit/spool.py", "audit/sealing/sealer.py"}
+_WRITES = {"audit/services/recording.py", "audit/services/spool.py", "audit/sealing/sealer.py"}
 """What writes entries and seals: `record()`, what `record()` spooled, and the sealer."""
 
 
