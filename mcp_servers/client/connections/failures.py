@@ -231,9 +231,9 @@ def _program_ended(failure: ConnectionFailed, program: StdioTransport) -> Connec
             "Often a variable, a path or an argument is missing or wrong. See what the program said."
         )
     else:
-        failure.advice = _("It wrote nothing about why. Its exit code was %(code)s.") % {
-            "code": code
-        }
+        failure.advice = _("It wrote nothing about why.")
+        if code is not None:  # it could be collected
+            failure.advice += " " + _("Its exit code was %(code)s.") % {"code": code}
     return failure
 
 
