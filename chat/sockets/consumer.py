@@ -280,7 +280,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
     async def workspace_changed(self, message: Mapping[str, Any]) -> None:
         """A nudge: look at something again. What concerns one person reaches their pages of every workspace."""
-        is_wanted = message["kind"] != SERVER_CHECKED or "checks" in self._query
+        is_wanted = message["kind"] != SERVER_CHECKED or self._query.get("checks") == ["yes"]
         if is_wanted and message["workspace_id"] == str(self.access.workspace.pk):
             self._push(WorkspaceChanged(kind=message["kind"], id=message["id"]))
 

@@ -13,6 +13,8 @@ from django.conf import settings
 from chat.sockets import open as open_sockets
 from chat.wire.events import CloseCode
 from config.asgi import application
+from mcp_servers.client.errors import ConnectionFailed
+from mcp_servers.registry import health
 from tests.chat.conftest import Chat
 from tests.chat.sockets.pages import (
     ORIGIN,
@@ -20,6 +22,7 @@ from tests.chat.sockets.pages import (
     opened,
 )
 from tests.factories import make_tenant
+from tests.mcp_servers.factories import http_server
 from tests.patience import PATIENCE
 from workspaces.delivery.announcements import Announcement, announce
 
@@ -84,18 +87,25 @@ async def test_a_page_of_somebody_else_sends_nothing(chat: Chat) -> None:
         assert snapshot["type"] == "snapshot"
 
 
-@pytest.mark.parametrize("query", ["", "?checks=yes"])
-async def test_health_checks_reach_pages_that_show_them(chat: Chat, query: str) -> None:
-    """REL-2562: they come for each server about once a minute, and say nothing that another page shows."""
-    workspace = chat.tenant.workspace.pk
+@pytest.mark.parametrize("query", ["", "?checks=no", "?checks=yes"])
+async def test_a_check_that_finds_nothing_new_is_news_for_pages_of_checks_alone(
+    chat: Chat, query: str
+) -> None:
+    """REL-2562: every open chat reads its buds anew when a server changes; a check each minute is no change."""
+    server = await sync_to_async(http_server)(chat.tenant, "https://example.org/mcp")
+    note = sync_to_async(health.note_reading)
     async with opened(chat.tenant, query=query) as socket:
         await socket.answer(type="ping")
-        for kind in ("server.checked", "server.changed"):
-            news = Announcement(kind=kind, id=str(workspace))
-            await sync_to_async(announce)(workspace, news)
-        await socket.until(lambda event: event.get("kind") == "server.changed")
-        heard = [event["kind"] for event in socket.events if event["type"] == "workspace.changed"]
-    assert ("server.checked" in heard) is bool(query)
+        for latency_ms in (5, 7):
+            await note(server, health.HealthReading(latency_ms=latency_ms))
+        gone = health.HealthReading(error=ConnectionFailed("gone."))
+        await note(server, gone, is_asked_for=True)
+        end = Announcement(kind="bud.changed", id=str(server.pk))
+        await sync_to_async(announce)(chat.tenant.workspace.pk, end)
+        await socket.until(lambda event: event.get("kind") == "bud.changed")
+    heard = [event["kind"] for event in socket.events if event.get("id") == str(server.pk)]
+    checks = ["server.checked"] if query == "?checks=yes" else []
+    assert heard == ["server.changed", *checks, "server.changed", "bud.changed"]
 
 
 def allow_sockets(monkeypatch: pytest.MonkeyPatch, most: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from celery import current_app
@@ -217,20 +216,6 @@ def test_a_server_is_looked_at_no_more_often_than_about_once_a_minute(
     read_at, stale_at = server.state.tools_listed_at, server.state.lists_stale_at
     assert read_at is not None
     assert stale_at == (read_at + timedelta(seconds=seconds) if seconds else None)
-
-
-def test_a_check_that_finds_nothing_new_is_news_for_pages_of_servers_alone(
-    tenant: Tenant, server: McpServer
-) -> None:
-    """REL-2562: every open chat reads its buds anew when a server changes; a check each minute is no change."""
-    with patch.object(health, "announce") as announced:
-        health.note_reading(server, health.HealthReading(latency_ms=5))
-        health.note_reading(server, health.HealthReading(latency_ms=7))
-        health.note_reading(
-            server, health.HealthReading(error=ConnectionFailed("gone.")), is_asked_for=True
-        )
-    kinds = [call.args[1].kind for call in announced.call_args_list]
-    assert kinds == ["server.changed", "server.checked", "server.changed"]
 
 
 def test_that_a_call_changes_the_row_and_not_the_object_that_calls_share(
