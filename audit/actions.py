@@ -380,6 +380,18 @@ _OUTCOME_WORDS: Final[dict[str, str]] = {
 }
 
 
+CALLS: Final = (
+    Action.TOOL_CALL_FINISHED.value,
+    Action.RESOURCE_READ_FINISHED.value,
+    Action.PROMPT_GET_FINISHED.value,
+)
+"""What ends a call that was sent: of a tool, a resource or a prompt."""
+REFUSALS: Final = (
+    Action.TOOL_CALL_REFUSED.value,
+    Action.RESOURCE_READ_REFUSED.value,
+    Action.PROMPT_GET_REFUSED.value,
+)
+"""What ends one that was not sent."""
 FAILURES: Final = (
     Outcome.TOOL_ERROR.value,
     Outcome.TRANSPORT_ERROR.value,

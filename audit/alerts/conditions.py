@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from audit.actions import FAILURES, Action, Outcome, RefusedBy
-from audit.alerts.filtering import APPROVAL_LASTS, CALLS, OWN, REFUSALS, filter_of
+from audit.actions import CALLS, FAILURES, REFUSALS, Action, Outcome, RefusedBy
+from audit.alerts.filtering import APPROVAL_LASTS, OWN, filter_of
 from audit.models import AlertRule, AuditEntry, PendingSeal
 from audit.reports import matching
 from audit.reports.providers import spending_of

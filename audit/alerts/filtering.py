@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from audit.actions import Action, Outcome, RefusedBy
+from audit.actions import CALLS, REFUSALS, Action, Outcome, RefusedBy
 from audit.filters import ENTRIES, FAILED, REFUSED, EntryFilter
 from audit.models import Alert, AlertRule
 from audit.reports.filter_words import names_in, set_filters
@@ -22,16 +22,6 @@ from workspaces.words.typed_filters import quoted
 _C = AlertRule.Condition
 UNFILTERED: Final = frozenset({_C.TAMPERING.value, _C.SPENDING.value})
 """What is watched beside the entries of calls, as a whole."""
-CALLS: Final = (
-    Action.TOOL_CALL_FINISHED.value,
-    Action.RESOURCE_READ_FINISHED.value,
-    Action.PROMPT_GET_FINISHED.value,
-)
-REFUSALS: Final = (
-    Action.TOOL_CALL_REFUSED.value,
-    Action.RESOURCE_READ_REFUSED.value,
-    Action.PROMPT_GET_REFUSED.value,
-)
 OWN: Final = (Action.ALERT_RAISED.value, Action.ALERT_ENDED.value)
 """What alerts write themselves. Counted, an alert's end would raise it again."""
 APPROVAL_LASTS: Final = timedelta(days=1)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from audit.actions import Action, Outcome
+from audit.actions import CALLS, REFUSALS, Action, Outcome
 from audit.models import AuditEntry
 from audit.reports.entries import entries_of
 from audit.storable import mapping_of
@@ -25,21 +25,7 @@ MOST = 5_000
 """Entries that are read for one page of calls."""
 LOST_AFTER: Final = timedelta(days=1)
 """A call without an end is taken for one that still runs for so long."""
-_REFUSED: Final = frozenset(
-    {
-        Action.TOOL_CALL_REFUSED.value,
-        Action.RESOURCE_READ_REFUSED.value,
-        Action.PROMPT_GET_REFUSED.value,
-    }
-)
-_FINISHED: Final = frozenset(
-    {
-        Action.TOOL_CALL_FINISHED.value,
-        Action.TOOL_CALL_LEARNED.value,
-        Action.RESOURCE_READ_FINISHED.value,
-        Action.PROMPT_GET_FINISHED.value,
-    }
-)
+_FINISHED: Final = frozenset({*CALLS, Action.TOOL_CALL_LEARNED.value})
 _NOT_APPROVED: Final = frozenset({Action.APPROVAL_REFUSED.value, Action.APPROVAL_EXPIRED.value})
 
 
@@ -96,7 +82,7 @@ class CallRow:
 
 _CALLED: Final = frozenset(
     {
-        *_REFUSED,
+        *REFUSALS,
         *_FINISHED,
         Action.TOOL_CALL_REQUESTED.value,
         Action.RESOURCE_READ_REQUESTED.value,
@@ -155,7 +141,7 @@ def _state_of(entries: Sequence[AuditEntry], now: datetime) -> tuple[CallState, 
         # An end that was seen outweighs one that nobody knew.
         known = [one for one in ends if one.outcome not in {"", Outcome.OUTCOME_UNKNOWN.value}]
         return CallState.ENDED, (known or ends)[-1]
-    for actions, state in ((_REFUSED, CallState.REFUSED), (_NOT_APPROVED, CallState.NOT_APPROVED)):
+    for actions, state in ((REFUSALS, CallState.REFUSED), (_NOT_APPROVED, CallState.NOT_APPROVED)):
         refused = [entry for entry in entries if entry.action in actions]
         if refused:
             return state, refused[-1]

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Trunc
 
-from audit.actions import FAILURES, Action, end_of
+from audit.actions import FAILURES, REFUSALS, Action, end_of
 from audit.filters import ENDED, FAILED, REFUSED, EntryFilter
 from audit.models import AuditEntry, AuditRollup, Dimension, Measure
 from audit.reports.charts import Chart, Totals, chart_from, chart_of, totals_of
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 MOST_COUNTED = 100_000
 """A filter that no counter knows is counted up to here."""
 _REFUSED = Action.TOOL_CALL_REFUSED.value
-_REFUSALS = frozenset(
-    {_REFUSED, Action.RESOURCE_READ_REFUSED.value, Action.PROMPT_GET_REFUSED.value}
-)
 _FINISHED = Action.TOOL_CALL_FINISHED.value
 
 
@@ -160,7 +157,7 @@ def _fits(action: str, outcome: str, wanted: EntryFilter) -> bool:
     if wanted.action and action != wanted.action:
         return False
     if wanted.outcome == REFUSED:
-        return action in _REFUSALS
+        return action in REFUSALS
     if wanted.outcome == FAILED:
         return _has_failed(action, outcome)
     if wanted.outcome == ENDED:

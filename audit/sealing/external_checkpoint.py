@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop as _
 
 from audit.proof.trellis_verify import EXTERNAL_FORMAT, fingerprint_of, is_signed
 from workspaces.models import Installation
+from workspaces.process.durable import sync
 
 logger = logging.getLogger(__name__)
 
@@ -197,8 +198,4 @@ def _write(path: Path, content: dict[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)

@@ -6,24 +6,10 @@ from typing import Final
 
 from django.db import transaction
 
-from audit.actions import Action
+from audit.actions import CALLS, REFUSALS, Action
 from audit.models import AuditEntry
 from workspaces.process import metrics
 
-_FINISHED: Final = frozenset(
-    {
-        Action.TOOL_CALL_FINISHED.value,
-        Action.RESOURCE_READ_FINISHED.value,
-        Action.PROMPT_GET_FINISHED.value,
-    }
-)
-_REFUSED: Final = frozenset(
-    {
-        Action.TOOL_CALL_REFUSED.value,
-        Action.RESOURCE_READ_REFUSED.value,
-        Action.PROMPT_GET_REFUSED.value,
-    }
-)
 _ANSWERS: Final = {
     Action.APPROVAL_GRANTED.value: "granted",
     Action.APPROVAL_REFUSED.value: "refused",
@@ -33,12 +19,12 @@ _ANSWERS: Final = {
 
 def count_entry(entry: AuditEntry) -> None:
     """Count what was just written."""
-    if entry.action in _FINISHED:
+    if entry.action in CALLS:
         server = metrics.server_name(entry.server_name)
         metrics.tool_calls.labels(server, entry.outcome or "none", entry.source).inc()
         if entry.duration_ms is not None:
             metrics.call_seconds.labels(server).observe(entry.duration_ms / 1000)
-    elif entry.action in _REFUSED:
+    elif entry.action in REFUSALS:
         metrics.refusals.labels(entry.refused_by or "none", entry.source).inc()
     elif entry.action in _ANSWERS and entry.call_id is not None:
         _count_wait(entry)

@@ -30,6 +30,7 @@ from audit.policies import DEFAULT, last_policy_of
 from audit.services.recording import EntryDraft, drafted, is_call_open, record, was_recorded, write
 from workspaces.actors import Actor, Source
 from workspaces.database import is_unavailable
+from workspaces.process.durable import sync
 from workspaces.secrets import EncryptedTextField, Secret
 
 logger = logging.getLogger(__name__)
@@ -161,7 +162,7 @@ class _OwnFile:
             handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX)
             draft.rename(folder / f"{name}.jsonl")
-            _sync(folder)
+            sync(folder)
             self._handle = handle
         return self._handle
 
@@ -186,14 +187,6 @@ class _OwnFile:
 
 
 _own = _OwnFile()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _enter_all(raw: bytes) -> int:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from audit import reports
-from audit.actions import Action
+from audit.actions import REFUSALS, Action
 from audit.models import AuditEntry, AuditSeal
 from audit.reports import CallRow, CallState
 from audit.reports.figures import spoken_time
@@ -55,9 +55,7 @@ _DECIDING = frozenset(
         Action.APPROVAL_GRANTED.value,
         Action.APPROVAL_REFUSED.value,
         Action.APPROVAL_EXPIRED.value,
-        Action.TOOL_CALL_REFUSED.value,
-        Action.RESOURCE_READ_REFUSED.value,
-        Action.PROMPT_GET_REFUSED.value,
+        *REFUSALS,
     }
 )
 _CAME = {

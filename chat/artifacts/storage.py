@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from chat.artifacts.errors import ContentMissing, StorageUnavailable
+from workspaces.process.durable import sync
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +32,7 @@ class DiskStorage(FileSystemStorage):
         path = Path(self.path(saved))
         # The file, and the folders that may have been made for it.
         for one in (path, *list(path.parents)[: saved.count("/") + 1]):
-            handle = os.open(one, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync(one)
         return saved
 
 

@@ -33,6 +33,7 @@ from config.backups.archive import (
 from config.backups.databases import NAMES, database_file, drop_second_names, dump_database
 from workspaces.jobs.backup_notes import note_backup
 from workspaces.models import Installation
+from workspaces.process.durable import sync
 from workspaces.words.formats import file_size
 
 
@@ -86,7 +87,7 @@ def _make(path: Path, tell: Progress) -> BackupResult:
         draft = folder / "backup"
         files = _write(draft, sources, database.name)
         _publish(draft, path)
-    _sync(path.parent)
+    sync(path.parent)
     return BackupResult(path=path, size=path.stat().st_size, files=files, left_out=_left_out())
 
 
@@ -189,11 +190,3 @@ def _left_out() -> tuple[str, ...]:
             f"{number} files in audit-spool, which wait to be entered into the log. Make another backup once they are."
         )
     return tuple(parts)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -310,7 +310,7 @@ def test_content_is_on_the_disk_before_its_row(
     def note(*_: Any) -> None:
         seen.append(ArtifactVersion.objects.for_workspace(tenant.workspace).exists())
 
-    with patch("chat.artifacts.storage.os.fsync", side_effect=note):
+    with patch("os.fsync", side_effect=note):
         made = make(tenant, conversation)
     assert seen == [False] * 4  # the file, and each folder above it
     assert (folder / made.version.path).read_bytes() == b"one"
