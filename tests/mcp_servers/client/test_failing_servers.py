@@ -210,6 +210,19 @@ async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.M
         assert time.monotonic() - started < 20
 
 
+async def test_a_server_that_says_that_it_timed_out_is_not_asked_without_end(raw: Any) -> None:
+    """REL-2571: its own word ends the attempt. Some servers use that code for a session that they do not know."""
+
+    async def refuse(body: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, body, -32001, "Session not found")
+
+    server = raw({"server/discover": refuse})
+    spec = spec_for(server.url, protocol=Protocol.MODERN, connect_seconds=1.0)
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.list_tools(spec))
+    assert server.methods() == ["server/discover"]
+
+
 def test_the_pauses_double_up_to_sixteen_seconds() -> None:
     """REL-34: 1, 2, 4, 8, 16 s."""
     assert [delay_seconds(number) for number in range(8)] == [0, 1, 2, 4, 8, 16, 16, 16]
