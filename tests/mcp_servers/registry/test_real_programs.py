@@ -160,6 +160,7 @@ def test_a_program_that_is_no_server_shows_what_it_is(tenant: Tenant) -> None:
     server.save()
     waiting = looked_at(tenant, server)
     assert "wrote only text that is not MCP" in waiting.details
+    assert "If it only starts slowly, give it more" in waiting.details
     assert "listening on port 80" in waiting.details
 
 
