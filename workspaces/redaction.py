@@ -145,9 +145,12 @@ def _made_distinct(names: Sequence[str], shown: Sequence[str]) -> list[str]:
 def cut_known(text: str, most: int, *, workspace_id: WorkspaceId) -> str:
     """The beginning of a text without the secrets that this process has revealed.
 
-    They are masked first: half of one would not be known.
+    They are masked first: half of one would not be known. What is masked is shorter, so half of one may come near the end.
     """
-    return mask_known(text[: most + _LONGEST_SECRET], workspace_id=workspace_id)[:most]
+    masked = mask_known(text[: most + _LONGEST_SECRET], workspace_id=workspace_id)
+    if len(text) > most + _LONGEST_SECRET:
+        masked = masked[:-_LONGEST_SECRET]
+    return masked[:most]
 
 
 def _redact_text(text: str, workspace_id: WorkspaceId) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.bodies.commitments import KEY_BYTES, commit_to
 from audit.models import AuditBody
+from workspaces.redaction import MASK
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ PREVIEW_CHARACTERS: Final = 4_000
 """How much of arguments and results an entry shows by itself."""
 _MARGIN: Final = 64 * 1024
 """How far behind what is kept masking still looks, so that no secret is cut before it is recognised."""
+_LONGEST_SECRET: Final = 16 * 1024
 _NONCE_BYTES: Final = 12
 _write: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -66,11 +68,14 @@ def keep(raw: bytes | None, *, root: str, masking: Masking, most_bytes: int) -> 
     is_cut = size > most_bytes
     try:
         value = json.loads(raw)
-        # Far behind what is kept nothing need be masked.
-        shown, marks = masking.apply(
-            _shortened(value, max(most_bytes, PREVIEW_CHARACTERS) + _MARGIN) if is_cut else value,
-            root=root,
-        )
+        if is_cut:
+            # Far behind what is kept nothing need be masked.
+            most = max(most_bytes, PREVIEW_CHARACTERS) + _MARGIN
+            value = _shortened(value, most)
+            shown, marks = masking.apply(value, root=root)
+            shown = _without_ends(shown, value, most)
+        else:
+            shown, marks = masking.apply(value, root=root)
     except (ValueError, RecursionError):
         return RecordedContent(
             preview=f"(not JSON, {size} bytes)", size_bytes=size, commitment=commitment
@@ -155,6 +160,21 @@ def _shortened(value: Any, most: int) -> Any:
     if isinstance(value, list):
         return [_shortened(item, most) for item in value[:most]]
     return value
+
+
+def _without_ends(shown: Any, cut: Any, most: int) -> Any:
+    """The masked value without the ends of texts that were cut: each may be half of a secret.
+
+    What is masked is shorter, so such an end can come before the end of what is kept.
+    """
+    if isinstance(cut, str):
+        return shown[:-_LONGEST_SECRET] if len(cut) > most and shown != MASK else shown
+    if isinstance(cut, dict) and isinstance(shown, dict):
+        pairs = zip(shown.items(), cut.values(), strict=True)
+        return {key: _without_ends(item, was, most) for (key, item), was in pairs}
+    if isinstance(cut, list) and isinstance(shown, list):
+        return [_without_ends(item, was, most) for item, was in zip(shown, cut, strict=True)]
+    return shown
 
 
 def _encrypted(text: str | None, key: bytes, entry_id: UUID, name: str) -> bytes | None:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from audit.actions import Action
 from audit.models import AuditBody, AuditEntry, AuditSeal, PendingErasure
+from audit.proof.marks import states_other_key
 from audit.proof.signing import SigningKeyMissing
 from audit.retention.holds import active_hold, lock_removal
 from audit.retention.removing import remove_bodies
@@ -206,7 +207,8 @@ def erase_rest(*, workspace_id: UUID, person_id: UUID, seconds: float) -> Erasur
     deadline = time.monotonic() + seconds
     erased = 0
     while time.monotonic() < deadline:
-        seal_pending()  # only what has its place can be removed from it
+        if not states_other_key():
+            seal_pending()  # only what has its place can be removed from it
         with transaction.atomic():
             lock_removal(workspace_id)
             _refuse_under_hold(workspace_id)

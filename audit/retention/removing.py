@@ -97,22 +97,27 @@ def what_would_go(
 
 
 def what_more_would_go(
-    workspace_id: UUID, change: PolicyChange, *, now: datetime
+    workspace_id: UUID, change: PolicyChange, *, now: datetime, most: int = MOST_COUNTED
 ) -> RemovalCounts | None:
     """Count what would go by other settings; None where it is no more than by those that hold."""
     holds = policy_row(workspace_id)
     wanted = AuditPolicy(
         workspace_id=workspace_id, **{name: getattr(change, name) for name in PERIODS}
     )
-    if all(getattr(holds, name) == getattr(wanted, name) for name in PERIODS):
+    if not any(_is_less(getattr(wanted, name), getattr(holds, name)) for name in PERIODS):
         return None
-    before = what_would_go(workspace_id, now=now)
-    after = what_would_go(workspace_id, now=now, policy=wanted)
-    # A removed entry takes its body along.
+    before = what_would_go(workspace_id, now=now, most=most)
+    after = what_would_go(workspace_id, now=now, policy=wanted, most=most)
+    # A removed entry takes its body along. Of very many nobody knows how many more they are.
     is_more = after.entries > before.entries or (
         after.entries + after.bodies > before.entries + before.bodies
     )
-    return after if is_more or (after.is_at_least and not before.is_at_least) else None
+    return after if is_more or after.is_at_least else None
+
+
+def _is_less(kept: int | None, than: int | None) -> bool:
+    """Of two of the PERIODS; None: for ever."""
+    return kept is not None and (than is None or kept < than)
 
 
 def _remove_some(workspace_id: UUID, now: datetime) -> RemovalCounts:

@@ -27,6 +27,7 @@ from audit.actions import Action
 from audit.bodies.commitments import commit_to
 from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT, last_policy_of
+from audit.proof.marks import states_other_key
 from audit.services.recording import EntryDraft, drafted, is_call_open, record, was_recorded, write
 from workspaces.actors import Actor, Source
 from workspaces.database import is_unavailable
@@ -75,12 +76,17 @@ def replay() -> int:
     Files that another process is writing are its own to enter. May be repeated after a crash: an entry that is there
     already is not written twice, and the end of a call that has ended is not either.
 
+    A process with another TRELLIS_AUDIT_KEY enters nothing: to it, what others kept looks altered.
+
     Raises:
         DatabaseError: it is still away; what was not entered stays.
     """
+    paths = list(_files())
+    if paths and states_other_key():
+        return 0
     _own.hand_over()
     number = 0
-    for path in _files():
+    for path in paths:
         try:
             number += _replay_file(path)
         except FileNotFoundError:

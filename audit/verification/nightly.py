@@ -23,8 +23,7 @@ def verify_log(*, is_incremental: bool) -> None:
         logger.warning("audit_log_not_verified", extra={"reason": "migrations are under way"})
         return
     actor = Actor.system(label="audit log", source=Source.TASK, workspace_id=None)
-    if sealer.seal_again():
-        sealer.seal_pending()
+    sealer.seal_refused()
     report = verify(actor=actor, is_incremental=is_incremental)
     if report.result != WHOLE:
         logger.critical(

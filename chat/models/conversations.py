@@ -285,6 +285,9 @@ class QueuedMessage(WorkspaceModel):
         db_column="held_by",
         help_text=_("How the turn ended after which it was not sent; empty: it waits its turn."),
     )
+    held_for = models.UUIDField(
+        null=True, help_text=_("That turn: when it is retried, this waits for it again.")
+    )
     order_key = models.PositiveIntegerField()
 
     asked_by = models.ForeignKey(

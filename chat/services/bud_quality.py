@@ -10,7 +10,7 @@ from typing import Final
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from audit.actions import Action, Outcome
+from audit.actions import FAILURES, Action
 from audit.models import AuditEntry
 from chat.models import Bud, BudVersion, Turn
 from chat.services.buds import require_edit
@@ -120,7 +120,7 @@ def _faults(bud: Bud, since: object) -> list[ToolFaults]:
         .values("server_name", "tool_name")
         .annotate(
             calls=Count("pk"),
-            failed=Count("pk", filter=ended & ~Q(outcome=Outcome.OK.value)),
+            failed=Count("pk", filter=ended & Q(outcome__in=FAILURES)),
             refused=Count("pk", filter=refused),
         )
         .filter(Q(failed__gt=0) | Q(refused__gt=0))

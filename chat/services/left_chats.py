@@ -32,6 +32,8 @@ _LONG_AGO: Final = datetime(1900, 1, 1, tzinfo=UTC)
 """Deleted then: sweeps erase it, however long deleted chats are kept."""
 _BESIDE: Final = (Draft, Folder, Pin, ChatImport)
 _IN_A_BUD: Final = (KnowledgeFile, BudCheck, CheckPlan, CheckRun, BudVersion)
+_HOLDS_A_BUD: Final = (Conversation, ChatImport)
+"""Those of others need it: without it, they could not be read."""
 _TOLD: Final = (KnowledgeFile, BudCheck, CheckPlan)
 """Of these the log has entries: the last one says that they are gone, and not again what they were."""
 _NOTHING: Final[dict[str, Any]] = {
@@ -91,10 +93,15 @@ def _empty(bud: Bud, actor: Actor) -> None:
         for row in rows if kind in _TOLD else ():
             record_changed(row, actor=actor, before={}, after={"erased": True})
         rows.delete()
-    chats = Conversation.objects.for_workspace(bud.workspace_id).filter(bud=bud)
     for name, value in _NOTHING.items():
         setattr(bud, name, value)
     # A draft is erased with its chats, once nobody has touched it for a day.
-    bud.is_draft = not chats.exclude(owner_id=bud.owner_id).exists()
+    bud.is_draft = not any(
+        kind.objects.for_workspace(bud.workspace_id)
+        .filter(bud=bud)
+        .exclude(owner_id=bud.owner_id)
+        .exists()
+        for kind in _HOLDS_A_BUD
+    )
     bud.save()
     record_changed(bud, actor=actor, before={}, after={"erased": True})

@@ -39,7 +39,7 @@ from mcp_servers.registry import elicitation, sampling
 from mcp_servers.registry.elicitation.checks import InvalidInputRequest
 from workspaces.database import in_database
 from workspaces.errors import DomainError
-from workspaces.redaction import redact_known
+from workspaces.redaction import cut_known
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -92,8 +92,8 @@ class Dialogue:
 
     def progressed(self, progress: Progress) -> None:
         """Pass the server's progress on to whoever called, without secrets."""
-        text = (progress.message or "")[:_LONGEST_PROGRESS]
-        masked = redact_known(text, workspace_id=self._spec.workspace_id)
+        workspace_id = self._spec.workspace_id
+        masked = cut_known(progress.message or "", _LONGEST_PROGRESS, workspace_id=workspace_id)
         self._caller.progressed(replace(progress, message=masked or None))
 
     async def answer(self, asked: AskedInput) -> InputAnswer:

@@ -103,8 +103,7 @@ class Command(BaseCommand):
             if workspace is None:
                 raise CommandError("No such workspace.", returncode=3)
         actor = Actor.system(label="verify_audit", source=Source.COMMAND, workspace_id=None)
-        if sealer.seal_again():
-            sealer.seal_pending()
+        sealer.seal_refused()
         return verify(
             workspace.pk if workspace else None,
             actor=actor,

@@ -195,18 +195,19 @@ def _advice_to_reach(port: int, why: object) -> str:
 def _too_slow(spec: ConnectionSpec, program: StdioTransport | None) -> ConnectTimedOut:
     """It did not open within the time that it had, and where it gets more."""
     failure = ConnectTimedOut(_WORDS["timeout"], details={"kind": "timeout"})
+    is_most = spec.connect_seconds >= LONGEST_CONNECT_SECONDS
+    parts = [_("It had %(seconds)s, which is the most.") if is_most else _("It had %(seconds)s.")]
     if program is not None and program.stderr.stray_lines:
-        message = _(
-            "It had %(seconds)s, and wrote only text that is not MCP. Its arguments may start something else."
+        parts.append(
+            _("It wrote only text that is not MCP, so its arguments may start something else.")
         )
-    elif spec.connect_seconds >= LONGEST_CONNECT_SECONDS:
-        message = _(
-            "It had %(seconds)s, which is the most. If Trellis fetches it first, have it installed on this machine."
+    elif is_most and spec.is_stdio:
+        parts.append(_("If Trellis fetches it first, have it installed on this machine."))
+    if not is_most:
+        parts.append(
+            _("If it only starts slowly, give it more under “Time to connect” in its settings.")
         )
-    else:
-        message = _(
-            "It had %(seconds)s. If it only starts slowly, give it more under “Time to connect” in its settings."
-        )
+    message = " ".join(parts)
     failure.advice = message % {"seconds": duration_in_words(spec.connect_seconds)}
     return failure
 

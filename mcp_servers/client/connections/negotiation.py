@@ -45,10 +45,15 @@ async def _discover(session: ClientSession) -> None:
         try:
             await session.discover()
         except mcp.MCPError as error:
-            if error.code != mcp_types.REQUEST_TIMEOUT:
+            if not _is_own_timeout(error):
                 raise
         else:
             return
+
+
+def _is_own_timeout(error: mcp.MCPError) -> bool:
+    """Whether the SDK waited in vain. Servers send this code as well, and answer so at once."""
+    return error.code == mcp_types.REQUEST_TIMEOUT and isinstance(error.__context__, TimeoutError)
 
 
 async def _find_out(session: ClientSession, seconds: float) -> None:

@@ -227,7 +227,7 @@ class StdioTransport:
                 return False
             if not self._has_heard and self.stderr.stray_lines <= _SHOWN_STRAY_LINES:
                 # Before its first message, a child has got nothing of anybody's that it could repeat.
-                self.stderr.write(line[:MAX_STDERR_LINE] + b"\n")
+                self.stderr.write(line[-MAX_STDERR_LINE:] + b"\n")
             if self.stderr.stray_lines % 100 == 0:
                 await asyncio.sleep(0)  # noise must not keep the loop from the other connections
             return True

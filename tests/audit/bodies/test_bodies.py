@@ -12,6 +12,7 @@ from audit.actions import Action, Outcome
 from audit.bodies import commit_to, is_body_whole, read_body
 from audit.bodies.detectors import DETECTORS, is_card_number, is_iban
 from audit.bodies.masking import Masking, read_masked_path
+from audit.bodies.storing import keep
 from audit.models import AuditBody, AuditEntry, AuditPolicy
 from audit.policies import forget_policy
 from audit.services import EntryDraft, Ref, record
@@ -84,6 +85,19 @@ def test_beyond_the_limit_the_beginning_is_kept_and_that_is_said(tenant: Tenant)
 
 
 @pytest.mark.django_db
+def test_no_half_of_a_secret_comes_into_a_body_that_masking_shortens() -> None:
+    """SEC-1031: such as a list of tokens. What is behind the cut comes before the end of what is kept then."""
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    for before in range(0, len(token), 8):
+        raw = json.dumps({"tokens": "." * before + f"{token} " * 4_000, "next": "here"}).encode()
+        kept = keep(raw, root="result", masking=Masking(), most_bytes=64 * 1024)
+        assert kept.text is not None
+        assert kept.is_cut
+        assert "ghp" not in kept.text
+        assert MASK in kept.text
+        assert '"next":"here"' in kept.text
+
+
 def test_a_body_is_unreadable_in_the_database_and_in_another_entry(tenant: Tenant) -> None:
     """SEC-91: encrypted under a key of its own, which is bound to its place."""
     one = entry_with(tenant, arguments={"note": "quiet-words-of-one"})

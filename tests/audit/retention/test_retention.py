@@ -30,6 +30,7 @@ from audit.models import (
 from audit.outside_writes import sweep
 from audit.policies import DEFAULT
 from audit.retention import (
+    PolicyChange,
     active_hold,
     apply_retention,
     erase_bodies,
@@ -37,6 +38,7 @@ from audit.retention import (
     place_hold,
     release_hold,
     removing,
+    what_more_would_go,
 )
 from audit.retention.erasing import runs_of
 from audit.sealing.checkpoints import make_checkpoint
@@ -501,6 +503,23 @@ def test_shorter_times_are_stored_once_an_owner_has_read_how_much_goes(tenant: T
     assert AuditPolicy.objects.for_workspace(tenant.workspace).get().keep_bodies_days == 10
     assert owner.post(url(tenant), {**values, "keep_days": "39"}).status_code == 302
     assert owner.post(url(tenant), {**values, "keep_days": "18"}).context["goes"].entries == 3
+
+
+def test_shorter_times_are_asked_about_where_very_many_entries_go_already(tenant: Tenant) -> None:
+    """REL-2573: as under a legal hold that has stood for long. Longer times are stored at once there, too."""
+    sealed(tenant, [40, 35, 32, 20, 15, 12])
+    AuditPolicy.objects.create(workspace=tenant.workspace, keep_days=30)
+    for days, is_asked in ((30, False), (14, True), (39, False), (None, False)):
+        change = PolicyChange(
+            keep_days=days,
+            keep_entries=None,
+            keep_bodies_days=None,
+            body_bytes=DEFAULT.body_bytes,
+            masked_paths=(),
+            detectors=(),
+        )
+        goes = what_more_would_go(tenant.workspace.pk, change, now=NOW, most=2)
+        assert (goes is not None and goes.is_at_least) is is_asked, days
 
 
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("auditor", 200), ("member", 403)])

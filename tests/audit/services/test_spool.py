@@ -15,9 +15,12 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.bodies import is_body_whole, read_body
 from audit.models import AuditBody, AuditEntry
 from audit.policies import DEFAULT
+from audit.sealing.checkpoints import make_checkpoint
+from audit.sealing.sealer import seal_pending
 from audit.services import EntryDraft, drafted, is_call_open, record
 from audit.services import spool as spooling
 from audit.services.spool import replay, spool, spool_size
+from tests.audit.verification.test_other_audit_key import other_key
 from tests.factories import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +98,23 @@ def test_the_next_process_enters_what_a_dead_one_left(tenant: Tenant, folder: Pa
     assert replay() == 0
     assert len(entries(tenant)) == 1
     assert not spool_size().files
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+def test_a_process_with_another_key_leaves_to_others_what_they_kept(tenant: Tenant) -> None:
+    """REL-2574: to it, all of that looks altered, and it would declare it lost and delete it."""
+    call = uuid7()
+    record(draft(tenant, Action.TOOL_CALL_REQUESTED, call))
+    seal_pending()
+    assert make_checkpoint() is not None
+    spool(finished(tenant, call))
+    spooling._own.hand_over()  # its process ends
+    with other_key():
+        assert replay() == 0
+    assert spool_size().files == 1
+    assert replay() == 1
+    assert not is_call_open(tenant.workspace.pk, call)
+    assert not AuditEntry.unscoped.filter(action=Action.LOG_LOSS.value).exists()
 
 
 def test_what_the_database_does_not_take_holds_up_nothing(tenant: Tenant, folder: Path) -> None:

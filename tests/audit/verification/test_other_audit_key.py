@@ -16,6 +16,7 @@ from audit import outside_writes
 from audit.actions import Action
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.proof import marks
+from audit.retention import erase_bodies
 from audit.sealing import sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.services import EntryDraft, record
@@ -98,6 +99,27 @@ def test_a_process_with_another_key_refuses_nothing_that_others_wrote(tenant: Te
     assert PendingSeal.objects.count() == 2
     sealing_thread.go_round()
     assert AuditSeal.objects.count() == AuditEntry.objects.across_workspaces().count()
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+def test_tasks_of_a_process_with_another_key_refuse_nothing_either(tenant: Tenant) -> None:
+    """REL-2574: a verification seals what was refused, and an erasure what waits; there, both leave it to others."""
+    outside_writes.sweep()
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    with other_key():
+        write(tenant, 2)
+    sealer.seal_pending()  # refuses those two
+    write(tenant, 1)
+    waiting = set(PendingSeal.objects.values_list("entry_id", flat=True))
+    owner = tenant.actor("owner")
+    with other_key():
+        sealer.seal_refused()
+        erase_bodies(
+            workspace_id=tenant.workspace.pk, person_id=tenant.member.pk, reason="x", actor=owner
+        )
+    assert waiting <= set(PendingSeal.objects.values_list("entry_id", flat=True))
 
 
 def test_entries_under_both_keys_are_told_under_either(tenant: Tenant) -> None:

@@ -148,6 +148,27 @@ def test_what_a_stop_held_back_is_sent_after_the_answer_is_retried(chat: Chat) -
     assert queued(chat) == []
 
 
+def test_a_retry_takes_along_only_what_was_held_for_that_answer(chat: Chat) -> None:
+    """REL-2572: what an earlier answer held back stays, though both ended in the same way."""
+    busy(chat)
+    say(chat, "second")
+    turns = Turn.objects.for_workspace(chat.tenant.workspace)
+    stop_turn(turn=turns.get(status="running"), actor=chat.actor)
+    chat.watching.turn("cancelled")
+    chat.watching.forget()
+    chat.model.call(("counting__plain", {"text": "boom"}))
+    chat.send("third")
+    chat.watching.turn("waiting_for_approval")
+    say(chat, "fourth")
+    stop_turn(turn=turns.get(status="waiting_for_approval"), actor=chat.actor)
+    assert [one["held_after"] for one in chat.snapshot()["queue"]] == ["cancelled", "cancelled"]
+    chat.model.say("to third")
+    chat.model.say("to fourth")
+    retry_turn(turn=turns.order_by("pk")[1], actor=chat.actor)
+    until_answered(chat, "to fourth")
+    assert queued(chat) == ["second"]
+
+
 def test_what_waits_can_be_changed_and_taken_back(chat: Chat) -> None:
     """Until it is sent; then it is not there any more."""
     hold = busy(chat)

@@ -10,11 +10,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from audit.actions import Action
+from audit.actions import Action, Outcome
 from audit.models import AuditEntry, OutsideWrite
+from audit.services import EntryDraft, Ref, record
 from chat.models import Bud, BudVersion, Conversation, ModelProvider, Turn
 from chat.pages.bud_picker import MOST_IN_PAGE
 from chat.services.bud_drafts import forget_old_drafts
+from chat.services.bud_quality import quality_of
 from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
@@ -521,6 +523,24 @@ def test_quality_keeps_what_failed_under_an_earlier_name(chat: Chat) -> None:
     update_bud(bud=chat.bud, actor=chat.tenant.actor("admin"), values={"name": "Renamed"})
     page = chat.tenant.client("admin").get(editor(chat.tenant, chat.bud, "quality/"))
     assert [(one.tool, one.failed) for one in page.context["found"].tools] == [("fail", 1)]
+
+
+def test_quality_counts_no_call_that_was_stopped_as_failed(tenant: Tenant) -> None:
+    """REL-2521: as the log that the page leads to."""
+    bud, actor = make_bud(tenant), tenant.actor("admin")
+    for outcome in Outcome:
+        record(
+            EntryDraft(
+                action=Action.TOOL_CALL_FINISHED,
+                actor=actor,
+                workspace_id=tenant.workspace.pk,
+                outcome=outcome,
+                bud=Ref(id=bud.pk, name=bud.name),
+                tool=Ref(id=None, name="echo"),
+            )
+        )
+    (echo,) = quality_of(bud=bud, actor=actor).tools
+    assert (echo.calls, echo.failed) == (len(Outcome), len(Outcome) - 2)
 
 
 def test_quality_tells_the_cost_as_other_pages_do(chat: Chat) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from audit.models import AuditEntry
-from chat.models import Bud, Conversation, Draft, Folder, KnowledgeFile
+from chat.models import Bud, ChatImport, Conversation, Draft, Folder, KnowledgeFile
 from chat.services import conversation_sweeps
 from chat.services.bud_drafts import forget_old_drafts
 from chat.services.conversation_sweeps import erase_deleted
@@ -76,12 +76,12 @@ def test_chats_stay_where_nobody_asked_for_their_erasure(two_workspaces: TwoTena
 def test_private_buds_of_somebody_who_has_left_are_erased_on_request(
     two_workspaces: TwoTenants,
 ) -> None:
-    """REL-2528: with their files, versions and chats; the log does not say again what stood in them.
+    """REL-2528, REL-2575: with their files, versions and chats; the log does not say again what stood in them.
 
-    Those that everybody uses stay, and so does what others once asked a bud that is private now.
+    Those that everybody uses stay, and so does what others once asked a bud that is private now, or brought to it.
     """
     tenant = two_workspaces.a
-    private, once_shared, shared = (
+    private, once_shared, imported_to, shared = (
         Bud.objects.create(
             workspace=tenant.workspace,
             owner=tenant.member,
@@ -89,25 +89,32 @@ def test_private_buds_of_somebody_who_has_left_are_erased_on_request(
             name=name,
             system_prompt="My own words",
         )
-        for name in ("private", "once-shared", "shared")
+        for name in ("private", "once-shared", "imported-to", "shared")
     )
     for person, bud in (("member", private), ("admin", once_shared)):
         add_knowledge(bud=bud, name="diary.md", content=b"My diary", actor=tenant.actor("owner"))
         owner = tenant.people[person]
         others = create_conversation(bud=bud, owner=owner, actor=tenant.actor(person))
+    ChatImport.objects.create(
+        workspace=tenant.workspace,
+        bud=imported_to,
+        owner=tenant.people["admin"],
+        file_name="old.zip",
+    )
     rows = Bud.objects.for_workspace(tenant.workspace)
     rows.exclude(pk=shared.pk).update(visibility="owner")
     leave(tenant)
     asked = timezone.now()
     done = ask(tenant, "post", "audit-erasures/", {**WANTED, "email": tenant.member.email}).json()
-    assert (done["chats"], done["buds"]) == (1, 2)
+    assert (done["chats"], done["buds"]) == (1, 3)
     assert not KnowledgeFile.objects.for_workspace(tenant.workspace).exists()
     assert rows.get(pk=once_shared.pk).system_prompt == ""
+    assert rows.get(is_draft=True) == private
     long_ago = asked - timedelta(days=2)
     rows.update(updated_at=long_ago)
     Conversation.objects.for_workspace(tenant.workspace).update(last_message_at=long_ago)
     assert forget_old_drafts() == 1
-    assert set(rows) == {once_shared, shared}
+    assert set(rows) == {once_shared, imported_to, shared}
     assert Conversation.objects.for_workspace(tenant.workspace).get() == others
     for entry in AuditEntry.objects.for_workspace(tenant.workspace).filter(created_at__gte=asked):
         assert "My own words" not in str(entry.details)

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.connections.backoff import Backoff, delay_seconds
-from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.failures import CallFailed, RpcError, connect_failure
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import (
     AuthenticationRequired,
@@ -21,6 +21,7 @@ from mcp_servers.client.errors import (
     ConnectionFailed,
     NotAnMcpServer,
 )
+from mcp_servers.client.transports.stdio import OpenTransport
 from mcp_servers.client.transports.targets import HttpSpec
 from mcp_servers.client.values import Protocol
 from mcp_servers.gate.operation import why_left_alone
@@ -208,6 +209,34 @@ async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.M
         with pytest.raises(ConnectionFailed):
             await runtime.run(pool.list_tools(spec))
         assert time.monotonic() - started < 20
+
+
+async def test_a_server_that_says_that_it_timed_out_is_not_asked_without_end(raw: Any) -> None:
+    """REL-2571: its own word ends the attempt. Some servers use that code for a session that they do not know."""
+
+    async def refuse(body: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, body, -32001, "Session not found")
+
+    server = raw({"server/discover": refuse})
+    spec = spec_for(server.url, protocol=Protocol.MODERN, connect_seconds=1.0)
+    with pytest.raises(ConnectionFailed):
+        await runtime.run(pool.list_tools(spec))
+    assert server.methods() == ["server/discover"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "advice"),
+    [
+        (5, "It had 5 seconds. If it only starts slowly, give it more"),
+        (60, "It had 60 seconds, which is the most."),
+    ],
+)
+def test_nobody_is_sent_to_settings_that_give_no_more_time(seconds: float, advice: str) -> None:
+    """REL-2576: nor to install what is no program of this machine."""
+    spec = spec_for("http://127.0.0.1:9999/mcp", connect_seconds=seconds)
+    failure = connect_failure(TimeoutError(), spec=spec, transport=OpenTransport(lambda _: None))
+    assert failure.advice.startswith(advice)
+    assert "install" not in failure.advice
 
 
 def test_the_pauses_double_up_to_sixteen_seconds() -> None:

@@ -335,6 +335,16 @@ def test_no_half_of_a_secret_stands_where_a_message_is_cut() -> None:
         assert "s3" not in shown
 
 
+@pytest.mark.usefixtures("no_known_secrets")
+def test_no_half_of_a_secret_comes_into_a_message_that_masking_shortens() -> None:
+    """SEC-988: such as a list of links with the same key in each. What is behind the cut comes before it then."""
+    workspace_id, secret = uuid4(), "s3cret-of.the-server-" + "77-" * 30
+    remember_secret(secret, workspace_id=workspace_id)
+    for kept in range(0, len(secret), 10):
+        body, _ = tracing.cut({"data": "." * kept + secret * 1500}, workspace_id)
+        assert "s3" not in redact(body, workspace_id=workspace_id)["data"]
+
+
 async def test_a_large_message_is_cut(traced: Traced) -> None:
     """At most about 64 KiB of each is kept, with a mark where something is missing; its size is told."""
     text = "x" * (2 * 2**20)

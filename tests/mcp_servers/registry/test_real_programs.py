@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_servers.client import transports
+from mcp_servers.client.transports.stdio import MAX_STDERR_LINE
 from mcp_servers.client.transports.targets import LONGEST_CONNECT_SECONDS
 from mcp_servers.gate import tester
 from mcp_servers.models import McpServer, StdioProgram
@@ -160,6 +161,7 @@ def test_a_program_that_is_no_server_shows_what_it_is(tenant: Tenant) -> None:
     server.save()
     waiting = looked_at(tenant, server)
     assert "wrote only text that is not MCP" in waiting.details
+    assert "If it only starts slowly, give it more" in waiting.details
     assert "listening on port 80" in waiting.details
 
 
@@ -183,6 +185,16 @@ def test_no_half_of_a_secret_is_among_a_programs_last_words(tenant: Tenant) -> N
     assert secret[-4:] not in shown
     server.state.refresh_from_db()
     assert secret[-4:] not in server.state.status_reason
+
+
+def test_no_half_of_a_secret_is_in_what_a_program_wrote_instead_of_mcp(tenant: Tenant) -> None:
+    """SEC-1032: of a line that is too long to keep, the end is shown."""
+    secret = "s3cret-of.the-program-77"
+    remember_secret(secret, workspace_id=tenant.workspace.pk)
+    text = f"print('.' * {MAX_STDERR_LINE - 10} + {secret!r} + '.' * {MAX_SAID} + 'end')"
+    shown = looked_at(tenant, added(tenant, offered((interpreter(), "-c", text)))).details
+    assert shown.endswith("end")
+    assert secret[:6] not in shown
 
 
 def test_a_program_that_starts_slowly_is_told_where_it_gets_more_time(tenant: Tenant) -> None:
