@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PatienceEnds
+
+from tests.extent import IS_FULL
 
 _FAULTS_ONLY: Final[dict[str, Any]] = {"resultTypes": ["violations"]}
 """Without it axe describes each element that is in order, which takes longer than to look at it."""
@@ -82,11 +84,19 @@ def expect_fits(page: Page, what: str = "") -> None:
         raise AssertionError(f"{what or page.url}: {find_overflow(page)} px too wide") from None
 
 
-def expect_no_faults(page: Page, what: str = "", *, only_colours: bool = False) -> None:
+def expect_no_faults(
+    page: Page, what: str = "", *, seen: Literal["", "in another theme", "at another width"] = ""
+) -> None:
     """Fail with axe's report if it finds something.
 
     Args:
         what: names the page and its state, for the report.
+        seen: the same was looked at before. A theme changes colours alone; a width changes all but them, so that only
+            a run for a release looks at them again.
     """
-    if found := find_faults(page, only_colours=only_colours):
+    only_colours, without_colours = seen == "in another theme", seen == "at another width"
+    found = find_faults(
+        page, only_colours=only_colours, without_colours=without_colours and not IS_FULL
+    )
+    if found:
         raise AssertionError(f"{what or page.url}: {found}")

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,13 +27,14 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from playwright.sync_api import Error as PlaywrightError
 
 from config.bootstrap import PYTHON, ROOT, child_environment
 from tests.e2e.accessibility import find_faults, find_overflow
 from tests.e2e.chromium import BROWSER_OPTIONS, find_chromium
 from tests.e2e.people import MEMBER, enter
 from tests.e2e.pictures import check_picture
-from tests.e2e.screens import DESK, SCREENS, Screen, screens_of
+from tests.e2e.screens import DESK, MAKES_PICTURES, SCREENS, Screen, screens_of
 from tests.extent import IS_FULL
 from tests.fakes.scripted_model import ScriptedModel
 
@@ -248,6 +250,21 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
+def _keep_picture(page: Page, name: str) -> None:
+    """For people who look. The lossless kind takes the browser three times as long."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"{name}.jpg", type="jpeg", quality=80)
+
+
+def _keep_pictures_of_failure(contexts: list[BrowserContext], name: str) -> None:
+    """What was on all pages of a journey when it failed, as far as the browser still shows it."""
+    pages = [page for context in contexts for page in context.pages]
+    for number, page in enumerate(pages, 1):
+        page.set_default_timeout(10_000)
+        with suppress(PlaywrightError):
+            _keep_picture(page, f"failed-{name}-{number}")
+
+
 def last_faults(context: BrowserContext) -> list[str]:
     """Give what is wrong with the last page of a journey: too wide, or what axe finds."""
     pages = [page for page in context.pages if urlsplit(page.url).hostname == "localhost"]
@@ -296,8 +313,8 @@ def new_context(
 
     def make(**options: object) -> BrowserContext:
         has_its_own = "viewport" in options
-        if request.node.get_closest_marker("sees_requests"):
-            # Once a page has a service worker, the browser no longer shows us all that the page asks for.
+        if not request.node.get_closest_marker("service_worker"):
+            # It fetches what the page may need later, and hides from us some of what the page asks for.
             options = {"service_workers": "block", **options}
         if not has_its_own:
             options = {**screen.options(), **options}
@@ -311,6 +328,8 @@ def new_context(
         return context
 
     yield make
+    if has_failed(request):
+        _keep_pictures_of_failure(contexts, request.node.originalname)
     if has_failed(request) or request.path.name in _OF_THE_ADMIN:
         shown.clear()
     found = [fault for one in shown for fault in last_faults(one)]
@@ -391,13 +410,13 @@ PICTURES = {
 
 
 def screenshot(page: Page, name: str) -> None:
-    """Keep a picture of the page among the artifacts of the run, and compare key screens with the repository's.
+    """Compare key screens with their pictures in the repository.
 
-    With ``TRELLIS_PICTURES=1`` those that the docs show are written there too. Fonts with emoji have to be installed.
+    A run for a release, and one with ``TRELLIS_PICTURES``, keeps a picture of each page among its artifacts. With
+    ``TRELLIS_PICTURES=1`` those that the docs show are written there too. Fonts with emoji have to be installed.
     """
-    ARTIFACTS.mkdir(exist_ok=True)
-    # For people who look; the lossless kind takes the browser three times as long.
-    page.screenshot(path=ARTIFACTS / f"{name}.jpg", type="jpeg", quality=80)
+    if IS_FULL or MAKES_PICTURES:
+        _keep_picture(page, name)
     if name in PICTURES and os.environ.get("TRELLIS_PICTURES") == "1":
         page.screenshot(path=ROOT / "docs" / "images" / f"{PICTURES[name]}.png")
     check_picture(page, name)

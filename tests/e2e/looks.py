@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from playwright.sync_api import Page
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import SETTLE, expect_fits, expect_no_faults
 from tests.e2e.conftest import screenshot
 from tests.extent import IS_FULL
 
@@ -32,3 +32,20 @@ def look_at(page: Page, what: str, *, always_all: bool = False) -> None:
         expect_no_faults(page, f"{what}, {width} px, {theme}")
         screenshot(page, f"{what}-{width}-{theme}")
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def look_in_both_themes(page: Page, what: str, *, was_seen: bool = False) -> None:
+    """Take pictures of a page as it is, and fail if axe finds something.
+
+    Args:
+        what: names the page, for the report and its pictures.
+        was_seen: in both themes at another width, which has the same colours.
+    """
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        page.evaluate(SETTLE)
+        screenshot(page, f"{what}-{theme}")
+        if theme == THEMES[0]:
+            expect_no_faults(page, f"{what}, {theme}", seen="at another width" if was_seen else "")
+        elif not was_seen or IS_FULL:
+            expect_no_faults(page, f"{what}, {theme}", seen="in another theme")

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, ViewportSize
 from config.demo.people import PASSWORD
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.looks import look_in_both_themes
 
 SIZE: ViewportSize = {"width": 1280, "height": 800}
 _SET = """
@@ -45,13 +46,10 @@ def owner_page(
 
 def check(page: Page, name: str) -> None:
     """In both themes and on a phone axe finds nothing, and the page does not scroll sideways."""
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        screenshot(page, f"{name}-{theme}")
-        expect_no_faults(page, f"{name}, {theme}", only_colours=theme == "dark")
+    look_in_both_themes(page, name)
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 390, "height": 800})
     screenshot(page, f"{name}-phone")
     expect_fits(page)
-    expect_no_faults(page, f"{name}, on a phone")
+    expect_no_faults(page, f"{name}, on a phone", seen="at another width")
     page.set_viewport_size(SIZE)

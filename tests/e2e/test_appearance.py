@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests import documents
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import ADMIN, MEMBER, enter, open_chat, sign_in, tool_card
 from tests.e2e.screens import DESK
 
@@ -25,7 +26,6 @@ def theme_of(page: Page) -> str:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.sees_requests
 def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> None:
     """REL-587, REL-2448: chosen in the chat, it is there on the next device before the first paint, and in the admin too.
 
@@ -98,10 +98,7 @@ def test_time_zone_and_formats_follow_the_person(new_context: NewContext, width:
     page.get_by_label("1 234,5").check()
     written = re.compile(r"\d{4}-\d\d-\d\d, \d+:\d\d [AP]M")
     expect(example).to_have_text(re.compile(written.pattern + r" · 1\s234,5"))
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        screenshot(page, f"formats-{width}-{theme}")
-        expect_no_faults(page)
+    look_in_both_themes(page, f"formats-{width}")
     expect_fits(page)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
@@ -142,10 +139,7 @@ def test_all_shortcuts_are_on_one_page(new_context: NewContext, width: int) -> N
     expect(page.get_by_role("heading", name="Keyboard shortcuts", level=1)).to_be_visible()
     expect(page.get_by_role("region", name="Other pages")).to_be_visible()
     expect(page.get_by_role("region", name="Audit log")).to_have_count(0)
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        screenshot(page, f"shortcuts-{width}-{theme}")
-        expect_no_faults(page)
+    look_in_both_themes(page, f"shortcuts-{width}")
     expect_fits(page)
     admin = new_context().new_page()
     enter(admin, ADMIN, at="/w/demo/servers/")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Dialog, Page, Route, expect
 
 from tests import documents
@@ -192,7 +191,6 @@ GIVE = """
 """
 
 
-@pytest.mark.sees_requests
 def test_files_are_pasted_and_dropped_and_taken_back_on_their_way(member: Page) -> None:
     """REL-1148: on the start page and in a chat. One that is on its way shows how far it is, and can be taken back."""
     field = member.get_by_role("textbox", name="Message").first

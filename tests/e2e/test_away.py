@@ -7,9 +7,11 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import RunningTrellis, screenshot
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import expect_idle, open_chat, open_share, open_sidebar, send
 
 
+@pytest.mark.service_worker
 def test_what_did_not_come_without_a_connection_comes_with_it(member: Page) -> None:
     """REL-1358: parts of the page that were never open before, and a file to download; each says why in words."""
     open_chat(member, "Clock", "What time is it in Tokyo?")
@@ -56,7 +58,6 @@ Bud.objects.across_workspaces().filter(slug="writer", workspace__slug="demo").up
 """
 
 
-@pytest.mark.sees_requests
 def test_a_message_that_was_not_sent_is_changed(member: Page, trellis: RunningTrellis) -> None:
     """REL-1359: the bud that it asks was archived meanwhile; its words go back into the field, and are sent to another."""
     open_chat(member, "Clock", "What time is it in Tokyo?")
@@ -107,13 +108,10 @@ def test_a_page_too_many_says_so(member: Page) -> None:
     page.goto("/w/demo/")
     banner = page.get_by_text("you have too many pages of Trellis open")
     expect(banner).to_be_visible()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        expect_no_faults(page, f"a page too many, {scheme}")
-        screenshot(page, f"too-many-pages-{scheme}")
+    look_in_both_themes(page, "too-many-pages")
     page.set_viewport_size({"width": 390, "height": 800})
     expect(banner).to_be_visible()
-    expect_no_faults(page, "a page too many on a phone")
+    expect_no_faults(page, "a page too many on a phone", seen="at another width")
     screenshot(page, "too-many-pages-phone")
     member.evaluate("() => window.more.forEach((one) => one.close())")
     page.get_by_role("button", name="Try now").click()

@@ -23,7 +23,6 @@ PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobil
 NOWHERE = f"{HOME}c/01a21d9f-0000-7000-8000-000000000000/"
 
 
-@pytest.mark.sees_requests
 def test_a_chat_begins_in_the_open_folder(new_context: NewContext) -> None:
     """REL-1341: the start page says so, and the chat is in the folder's list at once and after a reload."""
     page = new_context().new_page()

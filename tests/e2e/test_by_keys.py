@@ -55,7 +55,6 @@ def test_the_list_of_shortcuts_opens_at_its_beginning(new_context: NewContext) -
     ]
 
 
-@pytest.mark.sees_requests
 def test_people_choose_keys_of_their_own(new_context: NewContext) -> None:
     """REL-1050: they hold in every page that opens; what cannot be pressed is told, and all can be taken back."""
     context = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)

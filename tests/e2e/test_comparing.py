@@ -8,8 +8,9 @@ import threading
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.accessibility import expect_fits
+from tests.e2e.conftest import NewContext
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, say
 from tests.e2e.screens import DESK
 from tests.fakes.scripted_model import ScriptedModel
@@ -19,11 +20,8 @@ pytestmark = pytest.mark.screens(DESK, reason="sets its sizes and themes itself"
 
 def check(page: Page, name: str) -> None:
     """In both themes axe finds nothing, and the page does not scroll sideways."""
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        screenshot(page, f"{name}-{theme}")
-        expect_no_faults(page, f"{name}, {theme}")
-        expect_fits(page)
+    look_in_both_themes(page, name)
+    expect_fits(page)
     page.emulate_media(color_scheme="light")
 
 

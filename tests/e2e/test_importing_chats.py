@@ -6,8 +6,9 @@ import json
 
 from playwright.sync_api import FilePayload, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults, trying_others
+from tests.e2e.accessibility import expect_fits, trying_others
 from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import MEMBER, enter, open_search
 from tests.e2e.screens import Screen
 from tests.fakes.chat_exports import chatgpt, claude
@@ -31,10 +32,7 @@ def test_chats_come_along_and_go_as_one(new_context: NewContext, screen: Screen)
     row.get_by_text("1 chat was left out").click()
     expect(row).to_contain_text("It is no chat that Trellis can read.")
     with trying_others(page):
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            screenshot(page, f"imports-{name}-{theme}")
-            expect_no_faults(page)
+        look_in_both_themes(page, f"imports-{name}")
     expect_fits(page)
 
     page.goto("/w/demo/")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PATIENCE_MS, RunningTrellis, screenshot
 from tests.e2e.people import ADMIN, MEMBER, enter, expect_idle, open_account, open_chat, say
+
+pytestmark = pytest.mark.service_worker
 
 WORKER_IS_READY = "navigator.serviceWorker.ready.then(() => undefined)"
 """Else the browser shows its own page without a connection."""

@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import SETTLE, expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, screenshot
-from tests.e2e.looks import THEMES
+from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.conftest import NewContext
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import (
     ADMIN,
     AUDITOR,
@@ -50,13 +50,7 @@ def test_pages_look_right_and_are_accessible(new_context: NewContext, width: str
         return new_context(viewport=size, bypass_csp=True).new_page()
 
     def check(page: Page, name: str) -> None:
-        for theme in THEMES:
-            page.emulate_media(color_scheme=theme)
-            page.evaluate(SETTLE)
-            screenshot(page, f"{name}-{width}-{theme}")
-            is_new = theme == THEMES[0]
-            if is_new or width == "desktop" or IS_FULL:  # colours are the same at every width
-                expect_no_faults(page, f"{name}, {theme}", only_colours=not is_new)
+        look_in_both_themes(page, f"{name}-{width}", was_seen=width != "desktop")
         expect_fits(page, name)
         if width == "desktop":
             page.set_viewport_size({"width": MIDDLE, "height": 800})

@@ -17,8 +17,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from config.demo.people import PASSWORD
-from tests.e2e.accessibility import expect_fits, expect_no_faults
+from tests.e2e.accessibility import expect_fits
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import ADMIN, MEMBER, enter
 from tests.e2e.screens import DESK
 
@@ -133,10 +134,7 @@ def test_a_member_lets_a_client_in_and_ends_it(
     admin = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
     enter(admin, ADMIN, "/w/demo/servers/clients/members/")
     expect(admin.get_by_role("listitem").filter(has_text=MEMBER)).to_be_visible()
-    for theme in THEMES:
-        admin.emulate_media(color_scheme=theme)
-        expect_no_faults(admin, theme)
-        screenshot(admin, f"mcp-clients-members-{theme}")
+    look_in_both_themes(admin, "mcp-clients-members")
     admin.set_viewport_size({"width": 390, "height": 720})
     expect_fits(admin)
     row.get_by_role("button", name="End").click()
@@ -161,10 +159,7 @@ def test_the_page_is_accessible(
         ("clients", CLIENTS),
     ):
         page.goto(address)
-        for theme in THEMES:
-            page.emulate_media(color_scheme=theme)
-            expect_no_faults(page, f"{name}, {theme}")
-            screenshot(page, f"mcp-client-{name}-{theme}")
+        look_in_both_themes(page, f"mcp-client-{name}")
         page.set_viewport_size({"width": 360, "height": 720})
         expect_fits(page, name)
         screenshot(page, f"mcp-client-{name}-phone")

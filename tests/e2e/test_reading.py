@@ -75,7 +75,6 @@ def test_a_message_runs_as_its_letters_do(
     expect(page.locator("h1.chat-title")).to_have_css("text-align", "left")
 
 
-@pytest.mark.sees_requests
 def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
     """REL-420, REL-421, SEC-345, SEC-346: formulas, a diagram, a table that sorts, and a link that says where it leads."""
     loaded: list[str] = []
@@ -186,7 +185,7 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
         page.set_viewport_size({"width": width, "height": 844})
         screenshot(page, f"print-{width}")
         expect_fits(page, f"print {width}")
-        expect_no_faults(page, f"print {width}")
+        expect_no_faults(page, f"print {width}", seen="at another width" if width < 1280 else "")
     page.evaluate("window.print = () => { window.printed = true; }")
     page.get_by_role("button", name="Print or save as PDF").click()
     assert page.evaluate("window.printed")

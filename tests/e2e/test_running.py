@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 import psutil
-import pytest
 from playwright.sync_api import Page, expect
 
 from config.bootstrap import PYTHON, ROOT
@@ -134,7 +133,6 @@ def test_a_foreign_host_and_two_hosts_are_refused(trellis: RunningTrellis) -> No
         assert status in {400, 403, 404}, text
 
 
-@pytest.mark.sees_requests
 def test_the_first_load_of_the_chat_is_light(page: Page) -> None:
     """REL-370: the page and all that it loads, as they go over the wire to a browser that holds nothing.
 

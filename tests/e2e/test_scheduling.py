@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import AUDITOR, enter
 from tests.e2e.screens import DESK
 
@@ -55,12 +56,10 @@ def link_in(message: EmailMessage) -> str:
 
 def look(page: Page, name: str) -> None:
     """No fault in both themes, and on a phone."""
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        expect_no_faults(page, f"{name}, {theme}", only_colours=theme == "dark")
+    look_in_both_themes(page, name)
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]  # width and height
     expect_fits(page, f"{name} on a phone")
-    expect_no_faults(page, f"{name} on a phone")
+    expect_no_faults(page, f"{name} on a phone", seen="at another width")
     screenshot(page, f"{name}-phone-dark")
     page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]  # width and height
     page.emulate_media(color_scheme="light")

@@ -7,8 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_fits, expect_no_faults
-from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.accessibility import expect_fits
+from tests.e2e.conftest import NewContext
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import ADMIN, MEMBER, approval_card, enter, open_chat, open_sidebar
 from tests.e2e.screens import DESK
 
@@ -57,10 +58,7 @@ def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> N
         expect(page.locator("#bell-menu")).to_be_visible()
         page.keyboard.press("Escape")
         assert entries(page) == list(OF_PERSON), here
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            screenshot(page, f"shell-{here}-{width}-{theme}")
-            expect_no_faults(page, f"{here}, {theme}")
+        look_in_both_themes(page, f"shell-{here}-{width}", was_seen=width != 1280)
         expect_fits(page, here)
     page.goto("/w/demo/servers/")
     page.keyboard.press("Control+k")
@@ -75,7 +73,6 @@ def test_every_page_has_the_same_frame(new_context: NewContext, width: int) -> N
     assert entries(page) == list(OF_PERSON)
 
 
-@pytest.mark.sees_requests
 def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
     """REL-590, REL-719: with its number, and one click away from where it is decided; and the way back to the chat."""
     enter(page, MEMBER)
@@ -103,7 +100,6 @@ def test_what_waits_is_told_outside_the_chat(page: Page) -> None:
 
 
 @pytest.mark.screens(DESK, reason="sets its sizes and themes itself")
-@pytest.mark.sees_requests
 def test_what_waits_appears_and_goes_while_another_page_is_open(new_context: NewContext) -> None:
     """REL-665: the bar asks again when something changed, on pages of the product and of the admin, and not before."""
     context = new_context(viewport={"width": 1280, "height": 800})

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
 from tests.e2e.people import MEMBER, enter, expect_idle, open_chat, open_sidebar, sign_in
 from tests.isolation.world import BROWSER_KEY
+
+pytestmark = pytest.mark.service_worker
 
 IN_THE_BACKGROUND = (
     "Object.defineProperty(document, 'visibilityState', {get: () => 'hidden', configurable: true})"

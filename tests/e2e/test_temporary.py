@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import expect_no_faults, trying_others
-from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.accessibility import trying_others
+from tests.e2e.conftest import NewContext
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import MEMBER, approval_card, enter, expect_idle, say
 from tests.e2e.screens import Screen
 
@@ -13,10 +14,7 @@ from tests.e2e.screens import Screen
 def look(page: Page, name: str) -> None:
     """Take its picture in both themes, and find no faults."""
     with trying_others(page):
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            screenshot(page, f"{name}-{theme}")
-            expect_no_faults(page)
+        look_in_both_themes(page, name)
 
 
 def test_a_temporary_chat_is_kept_or_gone(new_context: NewContext, screen: Screen) -> None:

@@ -40,7 +40,6 @@ def begin(member: Page, words: str) -> None:
         say(member, words)
 
 
-@pytest.mark.sees_requests
 def test_words_typed_while_a_chat_begins_go_along(member: Page, held: list[Route]) -> None:
     """REL-1259: on a slow network people have written on when the new chat opens."""
     begin(member, "What time is it in Tokyo?")
@@ -66,7 +65,6 @@ def choose_notes_slowly(member: Page) -> list[Route]:
     return held
 
 
-@pytest.mark.sees_requests
 def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
     """REL-1702: on a slow network they go to the bud that stands chosen, and not to the one before."""
     open_chat(member, "Clock", "What time is it in Tokyo?")
@@ -80,7 +78,6 @@ def test_words_wait_for_the_bud_that_was_chosen(member: Page) -> None:
     expect_idle(member)
 
 
-@pytest.mark.sees_requests
 def test_words_wait_where_the_chosen_bud_is_refused(member: Page) -> None:
     """REL-1802: they stand in the field again, in their order, and the bud before gets none of them."""
     open_chat(member, "Clock", "What time is it in Perth?")
@@ -100,7 +97,6 @@ def test_words_wait_where_the_chosen_bud_is_refused(member: Page) -> None:
     screenshot(member, "held-back")
 
 
-@pytest.mark.sees_requests
 def test_a_chat_that_begins_takes_nobody_along(member: Page, held: list[Route]) -> None:
     """REL-1701: who looks at another chat meanwhile stays there, and reads that theirs has begun."""
     begin(member, "What time is it in Lagos?")

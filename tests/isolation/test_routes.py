@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from tests.extent import first_and_another
+from tests.extent import IS_FULL, first_and_another
 from tests.factories import CANARY
 from tests.isolation.calling import call
 from tests.isolation.conftest import States
@@ -26,6 +26,8 @@ MOST = "owner"
 ROLES = (MOST, "admin", "member", "auditor")
 ECHOES = frozenset({"HEAD", "OPTIONS"})
 """Answered by the code of the other methods: one role shows that no more comes out."""
+READING = ("GET", "HEAD") if IS_FULL else ("GET",)
+"""A view answers HEAD with what answers GET."""
 NAMES = route_names()
 HIDDEN = {400, 403, 404, 405, 415, 422}
 NOT_TAKEN = 405
@@ -76,6 +78,8 @@ def test_no_route_reads_or_changes_another_workspace(
     for role in first_and_another(ROLES, name):
         client = world.a.client(role, raise_request_exception=False)
         for url in urls:
+            if role != MOST and not IS_FULL and url.startswith(f"/w/{world.b.slug}/"):
+                continue  # the workspace itself is not found, whoever asks
             is_other = has_ids and url != address(name, sample, world.a)
             for method in METHODS:
                 if (url, method) in nothing_there or (role != MOST and method in ECHOES):
@@ -185,7 +189,7 @@ def test_reading_ones_own_answers_strictly_and_changes_nothing(world: World, nam
         if role not in usual and {200, 302} & {*statuses.values()}:
             break
         client = world.a.client(role)
-        for method in ("GET", "HEAD") if role == MOST else ("GET",):
+        for method in READING if role == MOST else ("GET",):
             with writes() as found:
                 answer = call(client, method, url, None, name)
                 text_of(answer)

@@ -26,12 +26,13 @@ from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.errors import Busy, ConnectionFailed
 from mcp_servers.client.spec import ConnectionSpec
 from mcp_servers.client.values import Protocol
+from tests.extent import IS_FULL
 from tests.fakes.full_server import full_server
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, within
 from tests.mcp_servers.factories import ZOO
 
-SERVERS = 50
-CALLS = 1000
+SERVERS = 50 if IS_FULL else 24
+CALLS = 1000 if IS_FULL else 400
 WORKERS = 16
 SECONDS = float(os.environ.get("SOAK_SECONDS", "0"))
 TYPED = (CallFailed, ConnectionFailed, Busy, TimeoutError)
