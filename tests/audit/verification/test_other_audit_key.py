@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client, override_settings
 from pydantic import SecretStr
 
@@ -16,9 +18,11 @@ from audit import outside_writes
 from audit.actions import Action
 from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.proof import marks
+from audit.proof.trellis_verify import WHOLE
 from audit.sealing import sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.services import EntryDraft, record
+from audit.verification.online import verify
 from config.doctor import DoctorFinding, FindingState, examine_part
 from config.management.commands.up import Command
 from tests.factories import Tenant
@@ -146,6 +150,30 @@ def test_refused_entries_are_told_before_the_next_verification(tenant: Tenant) -
     with other_key():
         assert sealer.seal_again() == len(waiting)
     assert looked().state is FindingState.OK
+
+
+def test_entries_that_are_refused_while_the_log_is_verified_are_told(tenant: Tenant) -> None:
+    """REL-2593: that verification had looked for such entries already, and said that all was whole."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    was_at: list[str] = []
+
+    def refuse_some(execute: Any, sql: str, *rest: Any) -> Any:
+        is_look_for_triggers = "pg_trigger" in sql or "sqlite_master" in sql
+        if is_look_for_triggers and not was_at:
+            was_at.append(sql)
+            with other_key():
+                write(tenant, 2)
+            sealer.seal_pending()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(refuse_some):
+        report = verify(actor=tenant.actor("member"))
+    assert was_at
+    assert report.result == WHOLE, report.findings
+    found = looked()
+    assert (found.state, found.text.split()[0]) == (FindingState.FAILED, "2")
 
 
 @pytest.mark.parametrize("entries", [5, "all", [{"id": 1}, 7, None, ["a"]]])
