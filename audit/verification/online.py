@@ -21,6 +21,7 @@ from audit.models import (
     AuditHead,
     PendingSeal,
 )
+from audit.proof.marks import refuse_other_key
 from audit.proof.signing import signing_keys
 from audit.proof.trellis_verify import (
     ALTERED,
@@ -67,7 +68,9 @@ def verify(
 
     Raises:
         AuditUnavailable: the result could not be recorded.
+        OtherLogKey: the log has another TRELLIS_AUDIT_KEY; all of it would look altered.
     """
+    refuse_other_key()
     began_at = timezone.now()
     report = _check(workspace_id, outside, is_incremental, progress)
     details = {
@@ -255,7 +258,9 @@ def seen_until(verified: AuditEntry) -> datetime:
         began_at = datetime.fromisoformat(str(mapping_of(verified.details).get("began_at")))
         return min(began_at, verified.created_at)
     except (ValueError, TypeError):
-        return verified.created_at  # a version that did not note it, or somebody wrote it past Trellis
+        return (
+            verified.created_at
+        )  # a version that did not note it, or somebody wrote it past Trellis
 
 
 def _start() -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
@@ -16,16 +17,19 @@ from pydantic import SecretStr
 
 from audit import outside_writes
 from audit.actions import Action
-from audit.models import AuditEntry, AuditSeal, PendingSeal
+from audit.errors import OtherLogKey
+from audit.models import AuditCheckpoint, AuditEntry, AuditSeal, PendingSeal
 from audit.proof import marks
 from audit.proof.trellis_verify import WHOLE
 from audit.sealing import sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.services import EntryDraft, record
+from audit.verification.nightly import verify_log
 from audit.verification.online import verify
 from config.doctor import DoctorFinding, FindingState, examine_part
 from config.management.commands.up import Command
 from tests.factories import Tenant
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
@@ -87,6 +91,61 @@ def test_a_process_with_another_key_is_not_ready(
         assert looked_at() == (503, "failed")
         assert "audit_key_is_another" in caplog.text
     assert looked_at() == (200, "ok")
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+@pytest.mark.parametrize(
+    "verifies",
+    [
+        lambda: verify_log(is_incremental=True),
+        lambda: call_command("verify_audit", stdout=io.StringIO()),
+    ],
+)
+def test_a_process_with_another_key_calls_no_log_altered(
+    tenant: Tenant, verifies: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-2594: a worker may have it. It says which key is wrong, and leaves the log as it is."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    write(tenant, 2)
+    with other_key():
+        try:
+            verifies()
+        except CommandError as error:
+            words = str(error)
+        else:
+            words = str(vars(caplog.records[-1]))
+        with pytest.raises(OtherLogKey):
+            sealer.seal_pending()
+    assert "The log has another TRELLIS_AUDIT_KEY than this process" in words
+    assert "Put that one back" in words
+    entries = AuditEntry.objects.across_workspaces()
+    assert not entries.filter(action__in=[Action.LOG_VERIFIED, Action.LOG_INTRUSION]).exists()
+    assert PendingSeal.objects.count() == 2
+    verify_log(is_incremental=False)
+    verified = entries.get(action=Action.LOG_VERIFIED)
+    assert verified.details["result"] == WHOLE
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+def test_a_process_with_another_key_seals_nothing_when_it_ends(
+    tenant: Tenant, transactional_db: None
+) -> None:
+    """REL-2504: it says that the log stops in it, and leaves what waits to others."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    newest = AuditCheckpoint.objects.latest("number")
+    write(tenant, 2)
+    with other_key():
+        sealing_thread.start()
+        sealing_thread.stop(PATIENCE)
+    entries = AuditEntry.objects.across_workspaces()
+    assert entries.filter(action=Action.LOG_STOPPED).exists()
+    assert not entries.filter(action=Action.LOG_INTRUSION).exists()
+    assert PendingSeal.objects.count() >= 2
+    assert AuditCheckpoint.objects.latest("number") == newest
 
 
 @pytest.mark.usefixtures("checkpoint_file")
