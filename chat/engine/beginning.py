@@ -306,7 +306,7 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
     if most_urgent(statuses) is not None:
         return None
     if TurnStatus.COMPLETED not in statuses and not queued.is_next:
-        rows.update(held_after=turn.status)
+        rows.update(held_after=turn.status, held_after_turn=turn.pk)
         changes.queue()
         return None
     if is_suspended(turn.workspace_id, queued.asked_by_id):
@@ -316,9 +316,11 @@ def send_next(turn: Turn, changes: Changes) -> Turn | None:
 
 def wait_again(turn: Turn, changes: Changes) -> None:
     """Whoever retries an answer wants it after all: what was not sent because of its end waits for it as before."""
-    ends = {turn.status, *(one.status for one in compared_with(turn))}
-    rows = QueuedMessage.objects.for_workspace(turn.workspace_id)
-    if rows.filter(conversation_id=turn.conversation_id, held_after__in=ends).update(held_after=""):
+    retried = [turn.pk, *(one.pk for one in compared_with(turn))]
+    rows = QueuedMessage.objects.for_workspace(turn.workspace_id).filter(
+        conversation_id=turn.conversation_id, held_after_turn__in=retried
+    )
+    if rows.update(held_after="", held_after_turn=None):
         changes.queue()
 
 

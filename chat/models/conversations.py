@@ -285,6 +285,9 @@ class QueuedMessage(WorkspaceModel):
         db_column="held_by",
         help_text=_("How the turn ended after which it was not sent; empty: it waits its turn."),
     )
+    held_after_turn = models.UUIDField(
+        null=True, help_text=_("The turn after which it was not sent; a value, not a key.")
+    )
     order_key = models.PositiveIntegerField()
 
     asked_by = models.ForeignKey(

@@ -209,9 +209,14 @@ def interrupt(queued: QueuedMessage, changes: Changes) -> None:
     rows = QueuedMessage.objects.for_workspace(queued.workspace_id)
     first = rows.filter(conversation=changes.conversation).aggregate(first=Min("order_key"))
     queued.is_next = True
-    queued.held_after = ""
+    queued.held_after, queued.held_after_turn = "", None
     queued.order_key = max(0, first["first"] - 1)
-    queued.save(update_fields=["is_next", "held_after", "order_key", "updated_at"])
+    queued.save(
+        update_fields=[
+            *("is_next", "held_after", "held_after_turn", "order_key"),
+            "updated_at",
+        ]
+    )
     changes.queue()
     for turn in active_turns(changes.conversation):
         stop_in(turn, changes)

@@ -148,6 +148,29 @@ def test_what_a_stop_held_back_is_sent_after_the_answer_is_retried(chat: Chat) -
     assert queued(chat) == []
 
 
+def test_a_retry_releases_nothing_that_another_stop_held_back(chat: Chat) -> None:
+    """REL-2597: it waits for its writer, although the later answer ended in the same way."""
+    turns = Turn.objects.for_workspace(chat.tenant.workspace)
+    busy(chat)
+    say(chat, "held first")
+    stop_turn(turn=turns.get(status="running"), actor=chat.actor)
+    chat.watching.turn("cancelled")
+    first = Message.objects.for_workspace(chat.tenant.workspace).get(text="first")
+    chat.watching.forget()
+    chat.model.say("to edited", hold=threading.Event())
+    edit_message(message=first, client_id="edited", text="edited", actor=chat.actor)
+    chat.watching.until(lambda event: event["type"] == "text.delta")
+    say(chat, "held later")
+    chat.watching.forget()
+    stop_turn(turn=turns.get(status="running"), actor=chat.actor)
+    chat.watching.turn("cancelled")
+    chat.model.say("to edited, again")
+    chat.model.say("to the later one")
+    retry_turn(turn=turns.latest("pk"), actor=chat.actor)
+    until_answered(chat, "to the later one")
+    assert queued(chat) == ["held first"]
+
+
 def test_what_waits_can_be_changed_and_taken_back(chat: Chat) -> None:
     """Until it is sent; then it is not there any more."""
     hold = busy(chat)

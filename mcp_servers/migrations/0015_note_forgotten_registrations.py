@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("mcp_servers", "0013_keep_questions_turned_away"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="oauthclient",
+            name="forgotten_at",
+            field=models.DateTimeField(null=True),
+        ),
+    ]
