@@ -12,4 +12,9 @@ class Migration(migrations.Migration):
             name="forgotten_at",
             field=models.DateTimeField(null=True),
         ),
+        migrations.AlterField(
+            model_name="stdioprogram",
+            name="is_enabled",
+            field=models.BooleanField(default=True, verbose_name="on offer"),
+        ),
     ]
