@@ -1,4 +1,4 @@
-"""AuditUnavailable(DomainError)  503  the entry could not be written, so nothing may happen"""
+"""What the log refuses, as errors with a status."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ class LogNotSigned(DomainError):
     code = "log_not_signed"
     status = 503
     default_message = _("The log can't be signed right now. Ask who runs this installation.")
+
+
+class OtherLogKey(DomainError):
+    """TRELLIS_AUDIT_KEY of this process is not the log's, so it seals and verifies nothing: all would look altered."""
+
+    code = "other_log_key"
+    status = 503
+    default_message = _(
+        "The log has another TRELLIS_AUDIT_KEY than this process, so this process does not seal or verify it."
+    )

@@ -13,7 +13,7 @@ from audit.models import AuditEntry, AuditHead, PendingSeal
 from audit.sealing.rotation import find_missing_key, newest_checkpoint
 from audit.sealing.sealer import sealed_since_start
 from audit.storable import mapping_of
-from audit.verification.online import last_verification
+from audit.verification.online import last_verification, seen_until
 from workspaces.database import database_now
 
 
@@ -28,6 +28,8 @@ class LogHealth:
     checkpoint_age_seconds: float | None
     """None: there is no checkpoint yet."""
     verified_at: datetime | None
+    verified_from: datetime | None
+    """When that verification began: it may have missed what came later."""
     verified_result: str | None
     """whole, altered, incomplete or unreadable; None: never verified."""
     entries_by_chain: dict[UUID, int]
@@ -88,6 +90,7 @@ def health() -> LogHealth:
         checkpoint_number=newest.number if newest else 0,
         checkpoint_age_seconds=(now - newest.made_at).total_seconds() if newest else None,
         verified_at=verified.created_at if verified else None,
+        verified_from=seen_until(verified) if verified else None,
         verified_result=str(mapping_of(verified.details).get("result")) if verified else None,
         entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
         sealed_since_start=sealed,

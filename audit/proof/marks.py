@@ -20,6 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from audit.actions import Action
 from audit.bodies import is_body_whole
+from audit.errors import OtherLogKey
 from audit.models import AuditBody, AuditCheckpoint, AuditEntry, AuditSeal
 from audit.proof.records import moment, record_of
 from audit.proof.signing import find_key
@@ -136,6 +137,16 @@ def states_other_key() -> bool:
     newest = _newest()
     stated = stated_key_check(newest) if newest is not None else None
     return stated is not None and stated != key_check()
+
+
+def refuse_other_key() -> None:
+    """Let no process seal or verify under a key that is not the log's.
+
+    Raises:
+        OtherLogKey: the newest checkpoint states another one.
+    """
+    if states_other_key():
+        raise OtherLogKey
 
 
 def key_check_to_state() -> str | None:

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry, AuditHead, AuditSeal, PendingSeal
-from audit.proof.marks import are_demanded, is_marked, states_other_key
+from audit.proof.marks import are_demanded, is_marked, refuse_other_key, states_other_key
 from audit.proof.records import record_of
 from audit.proof.trellis_verify import entry_hash
 from audit.sealing.reading import chain_of, entries_by_id, heads_of
@@ -69,15 +69,21 @@ def sealing_lock() -> Iterator[bool]:
         yield has_lock
 
 
-def seal_pending(most: int = _BATCH) -> SealedBatch:
+def seal_pending(most: int = _BATCH, *, is_key_lost: bool = False) -> SealedBatch:
     """Seal what waits, at most so many, in one transaction; what commits late is sealed late.
 
+    Args:
+        is_key_lost: a person declares that the log's key is lost, so what waits under it is refused.
+
     Raises:
+        OtherLogKey: the log has another TRELLIS_AUDIT_KEY; nothing was sealed, and nothing refused.
         DatabaseError: nothing was sealed.
     """
     global _sealed
     if not PendingSeal.objects.exists():
         return SealedBatch()
+    if not is_key_lost:
+        refuse_other_key()
     with sealing_lock() as has_lock:
         if not has_lock:
             return SealedBatch(is_elsewhere=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from audit.errors import OtherLogKey
+from audit.proof import marks
 from audit.proof.trellis_verify import WHOLE
 from audit.sealing import sealer
 from audit.verification.online import verify
@@ -23,8 +25,13 @@ def verify_log(*, is_incremental: bool) -> None:
         logger.warning("audit_log_not_verified", extra={"reason": "migrations are under way"})
         return
     actor = Actor.system(label="audit log", source=Source.TASK, workspace_id=None)
-    sealer.seal_refused()
-    report = verify(actor=actor, is_incremental=is_incremental)
+    try:
+        sealer.seal_refused()
+        report = verify(actor=actor, is_incremental=is_incremental)
+    except OtherLogKey as error:
+        extra = {"reason": str(error), "advice": marks.PUT_BACK}
+        logger.critical("audit_log_not_verified", extra=extra)
+        return
     if report.result != WHOLE:
         logger.critical(
             "audit_log_not_whole",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from audit.models import (
     AuditHead,
     PendingSeal,
 )
+from audit.proof.marks import refuse_other_key
 from audit.proof.signing import signing_keys
 from audit.proof.trellis_verify import (
     ALTERED,
@@ -67,9 +68,13 @@ def verify(
 
     Raises:
         AuditUnavailable: the result could not be recorded.
+        OtherLogKey: the log has another TRELLIS_AUDIT_KEY; all of it would look altered.
     """
+    refuse_other_key()
+    began_at = timezone.now()
     report = _check(workspace_id, outside, is_incremental, progress)
     details = {
+        "began_at": began_at.isoformat(),
         "result": report.result,
         "scope": "new" if is_incremental else "whole",
         "entries": report.entries,
@@ -245,6 +250,17 @@ def last_verification() -> AuditEntry | None:
         .order_by("-id")
         .first()
     )
+
+
+def seen_until(verified: AuditEntry) -> datetime:
+    """Until when a verification surely saw what was written: it looks at each part once, long before its own entry."""
+    try:
+        began_at = datetime.fromisoformat(str(mapping_of(verified.details).get("began_at")))
+        return min(began_at, verified.created_at)
+    except (ValueError, TypeError):
+        return (
+            verified.created_at
+        )  # a version that did not note it, or somebody wrote it past Trellis
 
 
 def _start() -> dict[str, Any] | None:

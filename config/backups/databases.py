@@ -7,12 +7,13 @@ and as new as the server. Passwords reach them in the environment, where `ps` do
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,9 @@ _SECONDS: Final = 6 * 3600
 _SHOWN: Final = 600
 _LEAVING_SECONDS: Final = 3.0
 _BLOCK: Final = 1024**2
+_SCHEMA: Final = re.compile(r"\d+; \d+ \d+ SCHEMA ")
+"""An entry in a dump's list of contents."""
+_MAKES_SCHEMA: Final = re.compile(r"^CREATE SCHEMA (.+);$", re.MULTILINE)
 
 
 def dump_database(target: Path) -> None:
@@ -133,7 +137,7 @@ def is_empty() -> bool:
         raise
 
 
-def load_database(source: Path) -> Path | None:
+def load_database(source: Path, *, replaces: bool) -> Path | None:
     """Put a copy in the database's place; gives where the SQLite file that was there is now.
 
     Raises:
@@ -141,7 +145,7 @@ def load_database(source: Path) -> Path | None:
     """
     if connection.vendor == "postgresql":
         connection.close()
-        _load_dump(source)
+        _load_dump(source, replaced=_schemas_of(source) if replaces else [])
         return None
     connections.close_all()
     path = database_file()
@@ -153,8 +157,24 @@ def load_database(source: Path) -> Path | None:
     return aside
 
 
-def _load_dump(source: Path) -> None:
-    """Replace what PostgreSQL holds in one transaction: if anything fails, what was there is there still."""
+def _schemas_of(source: Path) -> list[str]:
+    """The schemas that a dump makes beside `public`, each as SQL spells it."""
+    listed = _run(["pg_restore", "--list", str(source)])
+    with tempfile.NamedTemporaryFile("w", suffix=".list") as wanted:
+        wanted.writelines(line for line in listed.splitlines(keepends=True) if _SCHEMA.match(line))
+        wanted.flush()
+        statements = _run(["pg_restore", f"--use-list={wanted.name}", "--file=-", str(source)])
+    return _MAKES_SCHEMA.findall(statements)
+
+
+def _load_dump(source: Path, *, replaced: Sequence[str]) -> None:
+    """Replace what PostgreSQL holds in one transaction: if anything fails, what was there is there still.
+
+    Args:
+        replaced: schemas beside `public` that are emptied, too.
+    """
+    drops = "".join(f"DROP SCHEMA IF EXISTS {schema} CASCADE; " for schema in replaced)
+    begin = f"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public; {drops}\n"
     address, secrets = _address()
     reader = ["pg_restore", "--no-owner", "--no-privileges", "--file=-", str(source)]
     writer = [
@@ -174,7 +194,7 @@ def _load_dump(source: Path) -> None:
         is_taken = True
         try:
             with psql.stdin as statements, dump.stdout as content:
-                statements.write(b"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
+                statements.write(begin.encode())
                 shutil.copyfileobj(content, statements, _BLOCK)
                 # Without this line, psql leaves and PostgreSQL takes everything back.
                 if dump.wait() == 0:
@@ -270,7 +290,7 @@ def _address() -> tuple[str, dict[str, str]]:
     return make_conninfo(**parameters), secrets
 
 
-def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> None:
+def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> str:
     try:
         done = subprocess.run(
             command,
@@ -288,3 +308,4 @@ def _run(command: list[str], secrets: Mapping[str, str] | None = None) -> None:
         raise BackupError(f"{command[0]} did not end within six hours.") from None
     if done.returncode != 0:
         raise BackupError(f"{command[0]} failed: {done.stderr.strip()[-_SHOWN:]}")
+    return done.stdout

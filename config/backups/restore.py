@@ -88,7 +88,7 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
         # Files come first: while there is no room for them, the database is as it was.
         try:
             files = _place_files(manifest, folder)
-            aside = load_database(database)
+            aside = load_database(database, replaces=replaces)
         except OSError as error:
             raise BackupError(
                 f"The backup could not be put in place: {error.strerror or error}. The database that was here is unchanged, "

@@ -48,7 +48,7 @@ def check_seals(part: str) -> DoctorFinding:
             "Put it behind the first in TRELLIS_AUDIT_SIGNING_KEYS and restart."
             " If it is lost for good, run: python3 manage.py declare_keys_lost",
         )
-    if refused := count_refused(found.verified_at):
+    if refused := count_refused(found.verified_from):
         return failed(
             part,
             f"{refused} entries got no seal: another TRELLIS_AUDIT_KEY wrote them, or nothing of Trellis did",

@@ -46,6 +46,8 @@ class OAuthClient(WorkspaceModel):
     """How the client proves itself at the token endpoint: a name of RFC 7591, or empty for not at all."""
     expires_at = models.DateTimeField(null=True)
     """When the secret runs out."""
+    forgotten_at = models.DateTimeField(null=True)
+    """When the issuer last did not know the client that it had registered itself."""
     redirect_uris = models.JSONField(default=list)
     """Exactly those that the issuer knows: one for each address under which browsers reach this installation."""
     metadata = models.JSONField(default=dict)

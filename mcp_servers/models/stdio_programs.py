@@ -41,7 +41,7 @@ class StdioProgram(models.Model):
         blank=True,
         help_text=_("Names of variables that a workspace may set."),
     )
-    is_enabled = models.BooleanField(default=True)
+    is_enabled = models.BooleanField(_("on offer"), default=True)
     file_hash = models.CharField(max_length=64, blank=True, editable=False)
     """Over the files it runs, as they were when the owner put it here; empty: to be taken at the next check."""
     problem = models.TextField(blank=True, editable=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
+from django.db.models import Q
 from django.utils import timezone
 
 from mcp_servers.models import ClientKind, OAuthClient
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mcp_servers.models import McpServer
+
+
+REGISTER_AGAIN_AFTER: Final = timedelta(days=1)
+"""So seldom is a client registered anew at an issuer that does not know it any more."""
 
 
 def known_client(server: McpServer, issuer: str) -> OAuthClient | None:
@@ -66,11 +72,18 @@ def save_client(server: McpServer, known_as: Identity, discovery: Discovery) -> 
 
 
 def forget_registration(server_id: UUID, workspace_id: UUID, known_as: Identity) -> bool:
-    """Have the next sign-in register anew, since an issuer knows us no more; False where an administrator entered us."""
+    """Have the next sign-in register anew, since an issuer knows us no more.
+
+    False: it did not know the registration before that one either, so another one would bring nothing just now.
+    """
+    now = timezone.now()
     rows = OAuthClient.objects.for_workspace(workspace_id).filter(
         server_id=server_id, kind=ClientKind.DYNAMIC, client_id=known_as.client_id
     )
-    return rows.update(expires_at=timezone.now()) > 0
+    is_current = Q(expires_at=None) | Q(expires_at__gt=now)
+    is_rare = Q(forgotten_at=None) | Q(forgotten_at__lte=now - REGISTER_AGAIN_AFTER)
+    rows.filter(is_current, is_rare).update(expires_at=now, forgotten_at=now)
+    return not rows.filter(is_current).exists()
 
 
 def identity_of(client: OAuthClient, server: McpServer) -> Identity:

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     TOKEN_REFUSED = "token_refused"  # noqa: S105 - a word, no secret
     CLIENT_REFUSED = "client_refused"
     CLIENT_NOT_ALLOWED = "client_not_allowed"
+    REGISTRATION_UNKNOWN = "registration_unknown"
     TOKEN_UNREADABLE = "token_unreadable"  # noqa: S105 - a word, no secret
     ISSUER_FAILED = "issuer_failed"
 
@@ -103,6 +104,11 @@ WORDS: Final[dict[Reason, str]] = {
     Reason.CLIENT_NOT_ALLOWED: _(
         "The sign-in service knows this platform, and does not allow it to sign people in like this. An"
         " administrator has to change that there."
+    ),
+    Reason.REGISTRATION_UNKNOWN: _(
+        "The sign-in service registers this platform, and then does not know it. Trellis registers again after a"
+        " day. An administrator can register it there by hand, and enter the client's id and secret in the"
+        " server's settings."
     ),
     Reason.TOKEN_UNREADABLE: _("The sign-in service's answer could not be read."),
     Reason.ISSUER_FAILED: _("The sign-in service returned an error. Please try again in a moment."),

@@ -18,7 +18,14 @@ from django.db import transaction
 from audit.actions import Action
 from mcp_servers.client.connections import runtime
 from mcp_servers.client.errors import ConnectionFailed
-from mcp_servers.models import AuthType, McpServer, OAuthAttempt, OAuthGrant, ToolSighting
+from mcp_servers.models import (
+    AuthType,
+    ClientKind,
+    McpServer,
+    OAuthAttempt,
+    OAuthGrant,
+    ToolSighting,
+)
 from mcp_servers.oauth import attempts, discovery, identity, revoking, tokens
 from mcp_servers.oauth.clients import (
     check_issuer_of_entered,
@@ -255,10 +262,11 @@ def _finish(
             )
         )
     except SignInFailed as error:
-        is_unknown = error.reason is Reason.CLIENT_REFUSED
-        if is_unknown and forget_registration(server.pk, server.workspace_id, known_as):
-            raise SignInFailed(Reason.TOKEN_REFUSED) from error
-        raise
+        if error.reason is not Reason.CLIENT_REFUSED or known_as.kind is not ClientKind.DYNAMIC:
+            raise
+        is_made_anew = forget_registration(server.pk, server.workspace_id, known_as)
+        reason = Reason.TOKEN_REFUSED if is_made_anew else Reason.REGISTRATION_UNKNOWN
+        raise SignInFailed(reason) from error
     return _store_grant(server, attempt, given, actor)
 
 

@@ -73,7 +73,7 @@ def backup(tenant: Tenant, tmp_path: Path) -> Path:
 def test_it_comes_back_whole_on_another_machine(
     backup: Path, tenant: Tenant, tmp_path: Path, other_database: dict[str, str]
 ) -> None:
-    """REL-390, REL-2309: rows and files are those of the backup, the next start notices that the database went back, and nothing is
+    """REL-390, REL-2309, REL-2596: rows and files are those of the backup, the next start notices that the database went back, and nothing is
     put under a server that runs.
     """
     elsewhere = tmp_path / "elsewhere"
@@ -94,7 +94,21 @@ def test_it_comes_back_whole_on_another_machine(
     assert "--replace" in run("restore", str(backup), good=False)
     with _open(other_database, elsewhere):
         assert "stop every server" in run("restore", "--replace", str(backup), good=False)
-    assert "Restored:" in run("restore", "--replace", str(backup))
+    again = str(backup)
+    if other_database:
+        again = str(tmp_path / "two-schemas.tar.gz")
+        with psycopg.connect(other_database["DATABASE_URL"]) as server:
+            server.execute('CREATE SCHEMA "beside; it" CREATE TABLE notes (text text)')
+        run("backup", again)
+        with psycopg.connect(other_database["DATABASE_URL"]) as server:
+            server.execute('CREATE TABLE "beside; it".later (text text)')
+    assert "Restored:" in run("restore", "--replace", again)
+    if other_database:
+        with psycopg.connect(other_database["DATABASE_URL"]) as server:
+            tables = server.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'beside; it'"
+            )
+            assert tables.fetchall() == [("notes",)]
 
 
 @contextmanager
@@ -354,7 +368,7 @@ def test_a_restore_that_fails_leaves_what_was_there(
         with tarfile.open(backup) as tar:
             source.write_bytes(_content(tar, tar.getmember("database.pgdump"))[:-3000])
         with pytest.raises(BackupError, match="The database is as it was"):
-            load_database(source)
+            load_database(source, replaces=True)
     else:
         monkeypatch.setattr(restore, "others_at_work", lambda: 0)  # this test has it open
 

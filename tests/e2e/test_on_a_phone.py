@@ -9,11 +9,13 @@ from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.people import (
     ADMIN,
+    HOME,
     MEMBER,
     enter,
     expect_idle,
     open_account,
     open_chat,
+    open_search,
     open_share,
     sign_in,
 )
@@ -38,6 +40,29 @@ PAGES = (
 TOO_WIDE = """() => [...document.querySelectorAll('.table-scroll:not(:has([data-chart-table]))')]
   .filter((one) => one.scrollWidth > one.clientWidth)
   .map((one) => one.getAttribute('aria-label'))"""
+
+
+ROOM_FOR_PLACEHOLDER = """(field) => {
+  const style = getComputedStyle(field);
+  const words = document.body.appendChild(document.createElement('span'));
+  words.textContent = field.placeholder;
+  Object.assign(words.style, { position: 'absolute', whiteSpace: 'pre', font: style.font });
+  words.style.fontFamily = style.fontFamily;
+  words.style.fontSize = style.fontSize;
+  const width = words.getBoundingClientRect().width;
+  words.remove();
+  return field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - width;
+}"""
+
+
+def test_a_search_says_all_that_it_finds_on_a_phone(new_context: NewContext) -> None:
+    """REL-2600: the example in the log's search was cut, and so was what the search for chats looks at."""
+    page = new_context(viewport={"width": 390, "height": 800}, bypass_csp=True).new_page()
+    enter(page, ADMIN, "/w/demo/audit/")
+    assert page.locator("#filter-text").evaluate(ROOM_FOR_PLACEHOLDER) > 0
+    page.goto(HOME)
+    open_search(page)
+    assert page.locator(".search-input").evaluate(ROOM_FOR_PLACEHOLDER) > 0
 
 
 def test_rows_of_tables_are_cards_on_a_phone(new_context: NewContext) -> None:

@@ -158,7 +158,7 @@ def text_on_paper(page: Page) -> str:
 
 
 def test_a_chat_is_printed(new_context: NewContext) -> None:
-    """REL-1158, REL-2035, REL-2218: by the keys that print and from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
+    """REL-1158, REL-2035, REL-2218, REL-2599: by the keys that print and from its menu, on a page that looks as paper does, in the dark theme too; all of it is in the PDF."""
     page = new_context(bypass_csp=True).new_page()
     enter(page, MEMBER)
     folded = "\n".join(f"Line {number}" for number in range(60))
@@ -177,6 +177,10 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
     assert squeezed("City People Share") in browsers_own
     for control in ("Message Clock", "New chat", "Copy", "Answer again"):
         assert squeezed(control) not in browsers_own
+    page.emulate_media(media="print")
+    # Firefox draws no narrow container on paper.
+    expect(page.locator(".chat-header")).to_have_css("container-type", "normal")
+    page.emulate_media(media="screen")
     page.locator(".chat-header").get_by_role("button", name=re.compile("^More for")).click()
     page.get_by_role("link", name="Print or save as PDF").click()
     expect(page.locator("article.answer .md-diagram img")).to_be_visible()

@@ -34,6 +34,9 @@ def test_the_admin_shows_the_workspaces_rooms_and_no_others(page: Page) -> None:
     for name in ("Users", "Stdio programs"):
         expect(page.get_by_role("link", name=name)).to_have_count(0)
     screenshot(page, "admin")
+    note = page.locator(".overview-note").first
+    note.evaluate("(note) => { note.textContent = 'most by ' + 'a'.repeat(60) + '@example.org'; }")
+    assert note.evaluate("({ parentElement: tile }) => tile.scrollWidth <= tile.clientWidth")
     for path in ("/admin/", "/admin/chat/bud/", "/admin/chat/bud/add/"):
         page.goto(path)
         expect_no_faults(page)

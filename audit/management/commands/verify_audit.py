@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit import trigger_check
 from audit.actions import Action
+from audit.errors import OtherLogKey
 from audit.management.progress import Counted, count_on
 from audit.proof import marks
 from audit.proof.trellis_verify import (
@@ -103,11 +104,14 @@ class Command(BaseCommand):
             if workspace is None:
                 raise CommandError("No such workspace.", returncode=3)
         actor = Actor.system(label="verify_audit", source=Source.COMMAND, workspace_id=None)
-        sealer.seal_refused()
-        return verify(
-            workspace.pk if workspace else None,
-            actor=actor,
-            outside=kept,
-            is_incremental=options["incremental"],
-            progress=progress,
-        )
+        try:
+            sealer.seal_refused()
+            return verify(
+                workspace.pk if workspace else None,
+                actor=actor,
+                outside=kept,
+                is_incremental=options["incremental"],
+                progress=progress,
+            )
+        except OtherLogKey as error:
+            raise CommandError(f"{error} {marks.PUT_BACK}", returncode=3) from error

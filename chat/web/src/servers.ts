@@ -1,5 +1,6 @@
 /** Entry of the servers pages: listens to the workspace, and redraws a server when the server side says it changed. */
 import "./site";
+import { type Reading, readAgain } from "./net/reading-again";
 import { hearOfWorkspace } from "./net/workspace";
 import { onSignedIn } from "./pages/sign-in";
 import { startAuthFields } from "./servers/auth";
@@ -16,9 +17,6 @@ const box = document.getElementById("servers");
 /** Whether the page shows every server: no search, and no page after this one. */
 const isWhole = () => location.search === "" && !document.querySelector("[data-next]");
 const CHANGES: ReadonlySet<string> = new Set(["server.changed", "server.checked", "tools.changed"]);
-const timers = new Map<string, ReturnType<typeof setTimeout>>();
-/** Servers that changed while nobody looked. */
-const unseen = new Set<string>();
 const htmx = () => (globalThis as { htmx?: Htmx }).htmx;
 
 async function redraw(id: string): Promise<void> {
@@ -29,7 +27,7 @@ async function redraw(id: string): Promise<void> {
   if (!card) return isWhole() ? add(address, id) : undefined;
   // Somebody who is choosing in this card is not interrupted, and the answer to a test stays long enough to be read.
   if (card.querySelector(".menu-pop:popover-open, select:focus") || isFresh(card)) {
-    later(id, 2000);
+    later(id, { afterMs: IN_USE_MS });
     return;
   }
   // Not asked for by htmx: one that was deleted is no error to tell the person of.
@@ -68,6 +66,7 @@ async function showNamed(): Promise<void> {
   document.getElementById(`server-${id}`)?.scrollIntoView({ block: "center" });
 }
 
+const IN_USE_MS = 2_000;
 const REPORT_STAYS_MS = 10_000;
 const reportedAt = new WeakMap<Element, number>();
 
@@ -93,40 +92,25 @@ for (const name of ["htmx:after:swap", "htmx:response:error", "htmx:error"]) {
   document.addEventListener(name, showServersWord);
 }
 
-/** Several changes within a moment cost one request, and a page that nobody sees costs none. */
-function later(id: string, ms: number): void {
-  if (document.visibilityState === "hidden") {
-    unseen.add(id);
-    return;
-  }
-  clearTimeout(timers.get(id));
-  timers.set(
-    id,
-    setTimeout(() => void redraw(id).catch(() => undefined), ms),
-  );
+function later(id: string, how: Reading = {}): void {
+  readAgain(`server-${id}`, () => void redraw(id).catch(() => undefined), how);
 }
 
 function redrawAll(): void {
   for (const card of document.querySelectorAll<HTMLElement>("[data-server]"))
-    later(card.dataset.server ?? "", 100);
+    later(card.dataset.server ?? "", { isOwn: true });
 }
 
 if (box)
   hearOfWorkspace({
     onChange: (kind, id) => {
-      if (CHANGES.has(kind)) later(id, 300);
+      if (CHANGES.has(kind)) later(id);
     },
     onReturn: redrawAll,
   });
 
-document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "hidden") return;
-  for (const id of unseen) later(id, 0);
-  unseen.clear();
-});
-
 onSignedIn(({ server, ok }) => {
-  if (ok) later(server, 100);
+  if (ok) later(server, { isOwn: true });
 });
 void showNamed().catch(() => undefined);
 startTrace();

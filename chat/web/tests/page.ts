@@ -14,6 +14,7 @@ export function openPage({ urls = {}, body = "", ...more }: PageParts = {}): voi
   // The page of these tests knows no screen and has no top layer.
   globalThis.matchMedia ??= () =>
     ({ matches: false, addEventListener: () => {} }) as unknown as MediaQueryList;
+  Element.prototype.scrollIntoView ??= () => {};
   HTMLDialogElement.prototype.showModal = () => {};
   HTMLDialogElement.prototype.close = () => {};
   document.body.innerHTML = `<script type="application/json" id="boot">${JSON.stringify(boot)}</script>${body}`;

@@ -65,6 +65,7 @@ EXIT_SECONDS: Final = 2.0
 """How long a child may take to end by itself after its input closed."""
 
 _KILL_SECONDS: Final = 5.0
+_LAST_WORDS_SECONDS: Final = 1.0
 _SEARCH_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _KEEPER: Final = str(Path(__file__).with_name("child.py"))
 
@@ -105,6 +106,7 @@ class StdioTransport:
         self._on_line = on_line
         self._pace = Pace(LINES_PER_SECOND)
         self._is_ending = asyncio.Event()
+        self._has_read_all = asyncio.Event()
         self._has_written = self._has_heard = False
         self.stderr = StderrRing()
         self.pid: int | None = None
@@ -132,8 +134,7 @@ class StdioTransport:
         with session_streams() as streams:
             try:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._read_stderr, process)
-                    tasks.start_soon(self._read_stdout, process, streams.to_session)
+                    tasks.start_soon(self._read, process, streams.to_session)
                     tasks.start_soon(
                         self._write_stdin, process, streams.from_session, streams.to_session
                     )
@@ -142,14 +143,16 @@ class StdioTransport:
                     finally:
                         # Shielded: whatever cancels the owner, the child has to be ended and collected.
                         with anyio.CancelScope(shield=True):
-                            self.has_read = self._has_written and not _unread_bytes(stdin)
-                            os.close(stdin)
+                            if stdin is not None:
+                                self.has_read = self._has_written and not _unread_bytes(stdin)
+                                os.close(stdin)
                             await self._stop(process, lifeline)
                         tasks.cancel_scope.cancel()
             finally:
                 self.pid, self.exit_code = None, process.returncode
 
-    async def _start(self) -> tuple[asyncio.subprocess.Process, int, int]:
+    async def _start(self) -> tuple[asyncio.subprocess.Process, int, int | None]:
+        """Give the keeper, its lifeline, and the input of the program; None: it has ended already."""
         spec = self._spec
         spec.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         await asyncio.to_thread(_forget_half_made, spec.home)
@@ -176,9 +179,11 @@ class StdioTransport:
                 pass_fds=(read_end,),
                 start_new_session=True,
             )
-            # The loop closes its own once nobody can read any more, before what is unread was counted.
+            # The loop closes its own once nobody can read any more, before what is unread was counted. On a busy machine
+            # that can be before we are here.
             assert process.stdin is not None
-            stdin = os.dup(process.stdin.transport.get_extra_info("pipe").fileno())
+            pipe = process.stdin.transport.get_extra_info("pipe")
+            stdin = None if pipe.closed else os.dup(pipe.fileno())
         except BaseException:
             os.close(write_end)
             if goes_with_it:
@@ -187,6 +192,16 @@ class StdioTransport:
         finally:
             os.close(read_end)
         return process, write_end, stdin
+
+    async def _read(
+        self,
+        process: asyncio.subprocess.Process,
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        async with anyio.create_task_group() as readers:
+            readers.start_soon(self._read_stderr, process)
+            readers.start_soon(self._read_stdout, process, to_session)
+        self._has_read_all.set()
 
     async def _read_stdout(
         self,
@@ -300,7 +315,12 @@ class StdioTransport:
                 os.close(lifeline)
                 # Also when we are cut off: a loop that closes before its child has ended complains of it.
                 await _ended(process, _KILL_SECONDS)
-            _close_pipes(process)
+            try:
+                # Its last words may still be in the pipes. Whoever got away may hold them open.
+                with anyio.move_on_after(_LAST_WORDS_SECONDS):
+                    await self._has_read_all.wait()
+            finally:
+                _close_pipes(process)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from audit.models import AuditEntry, AuditSeal
+from audit.proof.marks import refuse_other_key
 from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.reading import chain_of
 from audit.sealing.sealer import seal_pending
@@ -62,7 +63,9 @@ def check_log() -> Report:
     Raises:
         SelfCheckImpossible: the counting server could not be started.
         AuditUnavailable: the log takes no entries.
+        OtherLogKey: the log has another TRELLIS_AUDIT_KEY.
     """
+    refuse_other_key()
     with scratch_ground() as ground:
         workspace_id = ground.workspace.pk  # which the row itself forgets when it is deleted
         ran = [(_run(ground, case), case) for case in cases(ground)]

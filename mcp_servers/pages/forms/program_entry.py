@@ -137,7 +137,6 @@ class ProgramEntryForm(forms.ModelForm):
             *("title", "slug", "description", "command", "args", "parameters", "env_names"),
             "is_enabled",
         ]
-        labels: ClassVar[Any] = {"is_enabled": _("On offer")}
         help_texts: ClassVar[Any] = {
             "slug": _(
                 "Its short name in addresses, such as “files”. Small letters, digits and hyphens."

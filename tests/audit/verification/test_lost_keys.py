@@ -98,9 +98,7 @@ def test_a_lost_key_is_declared_and_known_from_then_on(tenant: Tenant) -> None:
         workspace=tenant.workspace, condition=AlertRule.Condition.TAMPERING, window_minutes=5
     )
     with other_key():
-        sealer.seal_pending()
         bodied(tenant)
-        sealer.seal_pending()
         with pytest.raises(CommandError):
             call_command("verify_audit", stdout=io.StringIO())
         assert seals().state is FindingState.FAILED
@@ -215,7 +213,6 @@ def test_a_changed_entry_without_a_seal_is_found(tenant: Tenant) -> None:
     """SEC-892: nothing but the declaration says what it was."""
     old = lost_log(tenant)
     with other_key():
-        sealer.seal_pending()
         declare(old)
         newest = DeclaredLosses(tenant.workspace.pk).unsealed
         assert len(newest) == 2
@@ -335,9 +332,7 @@ def test_the_loss_of_the_audit_key_alone_is_declared(tenant: Tenant) -> None:
     with keys("a"):
         lost_log(tenant)
         with other_key():
-            sealer.seal_pending()
             bodied(tenant)
-            sealer.seal_pending()
             make_checkpoint()
             with pytest.raises(CommandError):
                 call_command("verify_audit", stdout=io.StringIO())
@@ -373,7 +368,6 @@ def test_the_loss_of_both_keys_is_declared_where_the_settings_name_them(tenant: 
     with keys("a"):
         old = lost_log(tenant)
     with keys("b"), other_key():
-        sealer.seal_pending()
         with pytest.raises(CommandError, match="noted it elsewhere"):
             declare("")
         assert "WHOLE" in declare(old)
@@ -518,7 +512,7 @@ def test_odd_alarms_and_declarations_stop_nothing(tenant: Tenant) -> None:
     """SEC-892: what somebody wrote past Trellis keeps neither the command nor the verification from its end."""
     old = lost_log(tenant)
     with other_key():
-        sealer.seal_pending()
+        sealer.seal_pending(is_key_lost=True)
         odd = json.dumps({"entries": ["no id", 5], "reason": "x"})
         tamper("UPDATE audit_auditentry SET details = %s WHERE action = 'log.intrusion'", odd)
         with pytest.raises(CommandError, match="for other reasons"):
@@ -534,7 +528,6 @@ def test_what_was_inserted_while_nothing_was_signed_is_named(tenant: Tenant) -> 
     old = lost_log(tenant)
     with other_key():
         write_entries(tenant, 2)
-        sealer.seal_pending()
         declare(old)
         assert any("nothing was signed from" in note for note in check().notes)
 

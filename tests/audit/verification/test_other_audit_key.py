@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Callable
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client, override_settings
 from pydantic import SecretStr
 
 from audit import outside_writes
 from audit.actions import Action
-from audit.models import AuditEntry, AuditSeal, PendingSeal
+from audit.errors import OtherLogKey
+from audit.models import AuditCheckpoint, AuditEntry, AuditSeal, PendingSeal
 from audit.proof import marks
+from audit.proof.trellis_verify import WHOLE
 from audit.retention import erase_bodies
 from audit.sealing import sealer, sealing_thread
 from audit.sealing.checkpoints import make_checkpoint
 from audit.services import EntryDraft, record
+from audit.verification.nightly import verify_log
+from audit.verification.online import verify
 from config.doctor import DoctorFinding, FindingState, examine_part
 from config.management.commands.up import Command
 from tests.factories import Tenant
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
@@ -84,6 +92,61 @@ def test_a_process_with_another_key_is_not_ready(
         assert looked_at() == (503, "failed")
         assert "audit_key_is_another" in caplog.text
     assert looked_at() == (200, "ok")
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+@pytest.mark.parametrize(
+    "verifies",
+    [
+        lambda: verify_log(is_incremental=True),
+        lambda: call_command("verify_audit", stdout=io.StringIO()),
+    ],
+)
+def test_a_process_with_another_key_calls_no_log_altered(
+    tenant: Tenant, verifies: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-2594: a worker may have it. It says which key is wrong, and leaves the log as it is."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    write(tenant, 2)
+    with other_key():
+        try:
+            verifies()
+        except CommandError as error:
+            words = str(error)
+        else:
+            words = str(vars(caplog.records[-1]))
+        with pytest.raises(OtherLogKey):
+            sealer.seal_pending()
+    assert "The log has another TRELLIS_AUDIT_KEY than this process" in words
+    assert "Put that one back" in words
+    entries = AuditEntry.objects.across_workspaces()
+    assert not entries.filter(action__in=[Action.LOG_VERIFIED, Action.LOG_INTRUSION]).exists()
+    assert PendingSeal.objects.count() == 2
+    verify_log(is_incremental=False)
+    verified = entries.get(action=Action.LOG_VERIFIED)
+    assert verified.details["result"] == WHOLE
+
+
+@pytest.mark.usefixtures("checkpoint_file")
+def test_a_process_with_another_key_seals_nothing_when_it_ends(
+    tenant: Tenant, transactional_db: None
+) -> None:
+    """REL-2504: it says that the log stops in it, and leaves what waits to others."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    newest = AuditCheckpoint.objects.latest("number")
+    write(tenant, 2)
+    with other_key():
+        sealing_thread.start()
+        sealing_thread.stop(PATIENCE)
+    entries = AuditEntry.objects.across_workspaces()
+    assert entries.filter(action=Action.LOG_STOPPED).exists()
+    assert not entries.filter(action=Action.LOG_INTRUSION).exists()
+    assert PendingSeal.objects.count() >= 2
+    assert AuditCheckpoint.objects.latest("number") == newest
 
 
 @pytest.mark.usefixtures("checkpoint_file")
@@ -168,6 +231,30 @@ def test_refused_entries_are_told_before_the_next_verification(tenant: Tenant) -
     with other_key():
         assert sealer.seal_again() == len(waiting)
     assert looked().state is FindingState.OK
+
+
+def test_entries_that_are_refused_while_the_log_is_verified_are_told(tenant: Tenant) -> None:
+    """REL-2593: that verification had looked for such entries already, and said that all was whole."""
+    write(tenant, 3)
+    sealer.seal_pending()
+    assert make_checkpoint() is not None
+    was_at: list[str] = []
+
+    def refuse_some(execute: Any, sql: str, *rest: Any) -> Any:
+        is_look_for_triggers = "pg_trigger" in sql or "sqlite_master" in sql
+        if is_look_for_triggers and not was_at:
+            was_at.append(sql)
+            with other_key():
+                write(tenant, 2)
+            sealer.seal_pending()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(refuse_some):
+        report = verify(actor=tenant.actor("member"))
+    assert was_at
+    assert report.result == WHOLE, report.findings
+    found = looked()
+    assert (found.state, found.text.split()[0]) == (FindingState.FAILED, "2")
 
 
 @pytest.mark.parametrize("entries", [5, "all", [{"id": 1}, 7, None, ["a"]]])

@@ -219,6 +219,31 @@ async def test_a_program_that_exits_at_once_says_why(tmp_path: Path) -> None:
     assert "configuration missing" in pool.stderr_of(spec)
 
 
+async def test_a_busy_machine_loses_nothing_of_a_program_that_exits_at_once(tmp_path: Path) -> None:
+    """REL-2598: it had ended before its pipes were connected, so its code and its words were never collected."""
+    text = "print('usage: real'); raise SystemExit(7)"
+    transport = StdioTransport(
+        StdioSpec(argv=(sys.executable, "-S", "-c", text), home=tmp_path / "home")
+    )
+    is_open = asyncio.Event()
+
+    async def keep_the_loop_busy() -> None:
+        while not is_open.is_set():
+            await asyncio.sleep(0)
+            time.sleep(0.05)
+
+    async def open_and_close() -> None:
+        try:
+            async with transport:
+                pass
+        finally:
+            is_open.set()
+
+    await asyncio.gather(open_and_close(), keep_the_loop_busy())
+    assert transport.exit_code == 7
+    assert "usage: real" in transport.stderr.text()
+
+
 async def test_a_program_that_leaves_after_the_handshake_is_not_started_for_ever(
     tmp_path: Path,
 ) -> None:

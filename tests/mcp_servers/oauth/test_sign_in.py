@@ -14,7 +14,8 @@ from audit.actions import Action
 from audit.models import AuditEntry
 from mcp_servers.models import McpServer, McpTool, OAuthAttempt, OAuthClient, OAuthGrant
 from mcp_servers.models.oauth import MAX_SCOPE_LENGTH
-from mcp_servers.oauth.reasons import Reason, SignInFailed
+from mcp_servers.oauth.clients import REGISTER_AGAIN_AFTER
+from mcp_servers.oauth.reasons import WORDS, Reason, SignInFailed
 from mcp_servers.oauth.services import start_sign_in
 from mcp_servers.oauth.values import Challenge, joined, scopes_of
 from mcp_servers.registry.services.sign_ins import finish_sign_in
@@ -449,6 +450,38 @@ def test_a_registration_that_the_issuer_forgot_is_made_anew(
     refused(lambda: end(tenant, server, params), Reason.TOKEN_REFUSED)
     end(tenant, server, issuer.consent(begin(tenant, server)))
     assert len(issuer.at("register")) == 2
+
+
+def test_an_issuer_that_never_knows_its_registrations_gets_one_more_a_day(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2595: each sign-in left another one there. Whoever signs in reads what an administrator can do."""
+    reasons = [Reason.TOKEN_REFUSED, Reason.REGISTRATION_UNKNOWN, Reason.REGISTRATION_UNKNOWN]
+    issuer.fail("token", status=401, error="invalid_client")
+
+    def sign_in(reason: Reason) -> None:
+        params = issuer.consent(begin(tenant, server))
+        refused(lambda: end(tenant, server, params), reason)
+
+    for reason in reasons:
+        sign_in(reason)
+    assert len(issuer.at("register")) == 2
+    assert "register it there by hand" in WORDS[Reason.REGISTRATION_UNKNOWN]
+    yesterday = timezone.now() - REGISTER_AGAIN_AFTER
+    OAuthClient.objects.across_workspaces().update(forgotten_at=yesterday)
+    for reason in reasons:
+        sign_in(reason)
+    assert len(issuer.at("register")) == 3
+
+
+def test_two_whose_registration_is_unknown_at_once_both_start_again(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2595: the second one's refusal is about the registration that is forgotten already."""
+    params = [issuer.consent(begin(tenant, server, who)) for who in ("member", "admin")]
+    issuer.accounts.clients.clear()
+    refused(lambda: end(tenant, server, params[0]), Reason.TOKEN_REFUSED)
+    refused(lambda: end(tenant, server, params[1], role="admin"), Reason.TOKEN_REFUSED)
 
 
 def test_a_registration_that_may_not_do_that_is_not_made_anew(

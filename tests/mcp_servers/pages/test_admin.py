@@ -228,6 +228,9 @@ def test_a_program_is_entered_without_json(owner: Client) -> None:
     page = owner.get(f"{PROGRAMS}{program.pk}/change/").content.decode()
     assert 'value="low, high"' in page
     assert "--root={folder}\n--level={level}</textarea>" in page
+    for shown in (page, owner.get(PROGRAMS).content.decode()):
+        assert "On offer" in shown
+        assert "Is enabled" not in shown
     gone = {**body, "args": "", "parameters-0-name": "", "parameters-0-title": ""}
     gone |= {"parameters-1-name": "", "parameters-1-choices": "", "parameters-1-default": ""}
     assert owner.post(f"{PROGRAMS}{program.pk}/change/", gone).status_code == 302

@@ -157,7 +157,7 @@ def test_a_program_that_is_no_server_shows_what_it_is(tenant: Tenant) -> None:
     assert endless.details.count("hello") <= 20
     program.args = ["-c", "print('listening on port 80', flush=True); input(); input(); input()"]
     program.save()
-    server.connection_config = {"connect_seconds": 1}
+    server.connection_config = {"connect_seconds": 4}
     server.save()
     waiting = looked_at(tenant, server)
     assert "wrote only text that is not MCP" in waiting.details

@@ -35,14 +35,6 @@ export function hearOfChanges(hear: HearChange): void {
   onChange.add(hear);
 }
 
-let nudgeTimers: Record<string, ReturnType<typeof setTimeout>> = {};
-
-/** Several nudges about the same thing within a moment cost one request. */
-export function nudge(key: string, refresh: () => unknown): void {
-  clearTimeout(nudgeTimers[key]);
-  nudgeTimers = { ...nudgeTimers, [key]: setTimeout(refresh, 250) };
-}
-
 const onEvent = new Set<(event: ConversationEvent) => void>();
 
 /** Hear what happens in conversations that this page follows. */

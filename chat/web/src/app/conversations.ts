@@ -1,12 +1,13 @@
 /** What one does with conversations, and what others have done with them. */
 
 import { ApiProblem } from "../net/api";
+import { readAgain } from "../net/reading-again";
 import { dropFromList, placeInList } from "../store/list";
 import { openAgain, openProblem, openState } from "../store/open-conversation";
 import shell from "../texts/shell";
 import type { Conversation } from "../wire";
 import { api, boot } from "./boot";
-import { hearOfChanges, nudge } from "./connection";
+import { hearOfChanges } from "./connection";
 import { conversationPath, goOn, homePath, place } from "./place";
 import { dropActionsAbout, messageAlone, messageOf, toast, UNDO_MS } from "./toasts";
 
@@ -98,7 +99,8 @@ export async function restoreConversation(id: string, opens = false): Promise<bo
 }
 
 hearOfChanges((kind, id) => {
-  if (kind === "conversation.changed") nudge(`c-${id}`, () => refreshConversation(id));
+  if (kind === "conversation.changed")
+    readAgain(`chat-${id}`, () => refreshConversation(id), { isOwn: true, isReadUnseen: true });
 });
 openProblem.subscribe((problem) => {
   // It was shown before: whoever was offline did not hear that it was deleted.

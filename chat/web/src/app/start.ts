@@ -2,9 +2,10 @@
 
 import { changedResources } from "../chat/composer/picked";
 import { boot } from "./boot";
-import { hearOfChanges, nudge, socket } from "./connection";
+import { hearOfChanges, socket } from "./connection";
 import "./conversations";
 import { startLayers } from "../browser/layers";
+import { readAgain } from "../net/reading-again";
 import { forgetOthers, hearOfAnother } from "../pages/forgetting";
 import { loadBuds } from "../store/buds";
 import { loadList } from "../store/list";
@@ -15,7 +16,7 @@ import { tellMessages, toast, UNDO_MS } from "./toasts";
 
 export const hearing = (kind: string, id: string): void => {
   if (kind === "resource.changed") changedResources.value = { ...changedResources.value, [id]: Date.now() };
-  else if (kind === "notice.changed") nudge("notices", loadNotices);
+  else if (kind === "notice.changed") readAgain("notices", loadNotices);
   else if (kind === "membership.changed")
     toast(shell.roleChanged, "info", { label: shell.reload, run: () => location.reload() }, UNDO_MS);
 };

@@ -1,22 +1,12 @@
 /** Counts in the bar that ask again as soon as what they count has changed. */
+import { type Reading, readAgain } from "../net/reading-again";
 import { hearOfWorkspace } from "../net/workspace";
 
-const SETTLE_MS = 300;
-const timers = new Map<Element, ReturnType<typeof setTimeout>>();
-/** Those that changed while nobody looked. */
-const stale = new Set<Element>();
+/** Changes that only pages of one person hear of. */
+const OWN = ["conversation.changed", "import.changed", "data_copy.changed"];
 
-/** Several changes within a moment cost one request, and a page that nobody sees costs none. */
-function refresh(count: Element): void {
-  if (document.visibilityState === "hidden") {
-    stale.add(count);
-    return;
-  }
-  clearTimeout(timers.get(count));
-  timers.set(
-    count,
-    setTimeout(() => count.dispatchEvent(new Event("refresh")), SETTLE_MS),
-  );
+function refresh(count: Element, whose: Reading): void {
+  readAgain(count, () => count.dispatchEvent(new Event("refresh")), whose);
 }
 
 /** Follow what each `data-refresh-on` names, by kinds of changes; htmx asks again on `refresh`. */
@@ -25,13 +15,12 @@ export function startLiveCounts(): void {
   if (!counts().length) return;
   hearOfWorkspace({
     onChange: (kind) => {
-      for (const count of counts()) if (count.dataset.refreshOn?.split(" ").includes(kind)) refresh(count);
+      const isOwn = OWN.includes(kind);
+      for (const count of counts())
+        if (count.dataset.refreshOn?.split(" ").includes(kind)) refresh(count, { isOwn });
     },
-    onReturn: () => counts().forEach(refresh),
-  });
-  document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "hidden") return;
-    for (const count of stale) refresh(count);
-    stale.clear();
+    onReturn: () => {
+      for (const count of counts()) refresh(count, { isOwn: true });
+    },
   });
 }

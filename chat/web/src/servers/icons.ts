@@ -1,7 +1,8 @@
 /** The icons that servers gave of themselves: known from the page, and asked for again when servers change. */
 import { signal } from "@preact/signals";
 import { boot } from "../app/boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { hearOfChanges, hearOfReturn } from "../app/connection";
+import { readAgain } from "../net/reading-again";
 
 /** Addresses of our own origin, by server. */
 export const serverIcons = signal<Readonly<Record<string, string>>>(boot.server_icons);
@@ -17,7 +18,7 @@ async function load(): Promise<void> {
 
 export function followServerIcons(): void {
   hearOfChanges((kind) => {
-    if (kind === "server.changed") nudge("icons", load);
+    if (kind === "server.changed") readAgain("icons", load);
   });
   hearOfReturn(() => void load());
 }

@@ -1,12 +1,12 @@
 /** Pages on the hosted MCP provider: sign-ins in a window of their own, and cards that follow what happens elsewhere. */
+
+import { readAgain } from "../net/reading-again";
 import { hearOfWorkspace } from "../net/workspace";
 import { closestTo } from "../ui/closest";
 
 interface Htmx {
   ajax(verb: string, path: string, context: { target: string; swap: string }): Promise<void>;
 }
-
-const timers = new Map<string, ReturnType<typeof setTimeout>>();
 
 async function redraw(address: string, id: string): Promise<void> {
   const card = document.getElementById(`klavis-${id}`);
@@ -21,13 +21,8 @@ async function redraw(address: string, id: string): Promise<void> {
   }
 }
 
-/** Several changes within a moment cost one request. */
-function later(address: string, id: string): void {
-  clearTimeout(timers.get(id));
-  timers.set(
-    id,
-    setTimeout(() => void redraw(address, id).catch(() => undefined), 300),
-  );
+function later(address: string, id: string, isOwn = false): void {
+  readAgain(`klavis-${id}`, () => void redraw(address, id).catch(() => undefined), { isOwn });
 }
 
 export function startKlavis(): void {
@@ -48,7 +43,7 @@ export function startKlavis(): void {
     },
     onReturn: () => {
       for (const card of document.querySelectorAll<HTMLElement>("[data-klavis]"))
-        later(address, card.dataset.klavis ?? "");
+        later(address, card.dataset.klavis ?? "", true);
     },
   });
 }

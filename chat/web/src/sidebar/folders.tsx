@@ -2,9 +2,10 @@
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import { api, boot } from "../app/boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { hearOfChanges, hearOfReturn } from "../app/connection";
 import { messageAt, messageOf, toast } from "../app/toasts";
 import type { FolderColour } from "../net/api";
+import { readAgain } from "../net/reading-again";
 import { list, loadList, openFolder, setOpenFolder } from "../store/list";
 import common from "../texts/common";
 import t from "../texts/folders";
@@ -44,7 +45,8 @@ function leaveDeleted(): void {
 /** At once, and whenever they change on another device or in another tab. */
 export function followFolders(): void {
   hearOfChanges((kind) => {
-    if (kind === "folder.changed" || kind === "import.changed") nudge("folders", loadFolders);
+    if (kind === "folder.changed" || kind === "import.changed")
+      readAgain("folders", loadFolders, { isOwn: true });
   });
   hearOfReturn(() => void loadFolders());
   if (!boot.is_kept) void loadFolders();

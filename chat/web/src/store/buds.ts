@@ -1,8 +1,9 @@
 /** The buds that one may ask. */
 import { batch, signal } from "@preact/signals";
 import { api } from "../app/boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../app/connection";
+import { hearOfChanges, hearOfReturn } from "../app/connection";
 import { messageOf } from "../app/toasts";
+import { readAgain } from "../net/reading-again";
 import type { Bud } from "../wire";
 
 export const buds = signal<Bud[] | null>(null);
@@ -21,6 +22,6 @@ export async function loadBuds(): Promise<void> {
 }
 
 hearOfChanges((kind) => {
-  if (kind === "bud.changed" || kind === "server.changed") nudge("buds", loadBuds);
+  if (kind === "bud.changed" || kind === "server.changed") readAgain("buds", loadBuds);
 });
 hearOfReturn(loadBuds);

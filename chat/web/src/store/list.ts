@@ -1,8 +1,9 @@
 /** The list of conversations: one folder's, the archived ones, or all. */
 import { batch, signal } from "@preact/signals";
 import { api } from "../app/boot";
-import { hearOfChanges, hearOfReturn, hearOfStop, nudge } from "../app/connection";
+import { hearOfChanges, hearOfReturn, hearOfStop } from "../app/connection";
 import { messageOf, toast } from "../app/toasts";
+import { readAgain } from "../net/reading-again";
 import type { Conversation } from "../wire";
 
 export const list = signal<Conversation[] | null>(null);
@@ -106,7 +107,7 @@ export function dropFromList(id: string): void {
 }
 
 hearOfChanges((kind) => {
-  if (kind === "import.changed") nudge("imports", loadList);
+  if (kind === "import.changed") readAgain("imports", loadList, { isOwn: true });
 });
 hearOfReturn(loadList);
 hearOfStop((isOver) => {

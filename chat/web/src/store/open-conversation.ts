@@ -1,7 +1,7 @@
 /** The conversation that is open: its rows as the server tells them, and the parts of it that are shown. */
 import { computed, signal } from "@preact/signals";
 import { api, boot } from "../app/boot";
-import { hearOfEvents, hearOfOpening, hearOfStop, socket } from "../app/connection";
+import { hearOfEvents, hearOfOpening, hearOfStop, isShutOut, socket } from "../app/connection";
 import { hearOfPlace, place } from "../app/place";
 import { messageOf } from "../app/toasts";
 import { CommandError } from "../net/socket";
@@ -46,6 +46,8 @@ export const openInputRequests = computed(() => openState.value?.inputRequests ?
 export const runningTurn = computed(() => (openState.value ? activeTurn(openState.value) : null));
 /** All that are under way: of answers that stand side by side there may be several. */
 export const runningTurns = computed(() => (openState.value ? activeTurns(openState.value) : []));
+/** Nothing can be asked now: an answer is under way, or the server has turned the person away. */
+export const isBusyOrShut = computed(() => runningTurn.value !== null || isShutOut.value);
 export const waiting = computed(() => (openState.value ? waitingCalls(openState.value) : []));
 
 let queue: ConversationEvent[] = [];

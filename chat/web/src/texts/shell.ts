@@ -93,7 +93,7 @@ const shell = {
 
   // -- search
   searchTitle: "Search chats",
-  searchPlaceholder: "Search titles, messages, files and tool calls",
+  searchPlaceholder: "Titles, messages, files and calls",
   filterBy: "Filter by",
   filters: {
     from: "the bud that answers",

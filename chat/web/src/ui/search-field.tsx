@@ -30,8 +30,11 @@ export function SearchField({ label, placeholder, value, list, rows, at, ...on }
   return (
     <div class="search-head">
       <Icon name="search" />
+      {/* No type "search": the browser's own cross would stand beside the one that closes. */}
       <input
-        type="search"
+        type="text"
+        inputMode="search"
+        enterKeyHint="search"
         class="search-input"
         placeholder={placeholder}
         aria-label={label}
@@ -52,7 +55,7 @@ export function SearchField({ label, placeholder, value, list, rows, at, ...on }
           } else if (event.key === "Enter") on.onChoose();
           else if (event.key === "Escape") on.onClose();
           else return;
-          event.preventDefault(); // the browser's own Escape only empties the field
+          event.preventDefault();
         }}
       />
       {isTouch() ? (

@@ -213,6 +213,14 @@ it("REL-2214: a reload with a dialog open leaves its entry", async () => {
   expect([location.pathname, history.state]).toEqual(["/w/w/c/one/", null]);
 });
 
+it("REL-2601: a search has one cross, which closes it", () => {
+  const heard = { onInput: vi.fn(), onMark: vi.fn(), onChoose: vi.fn(), onClose: vi.fn() };
+  const shown = { label: "Search", placeholder: "", value: "a", list: "list", rows: [], at: 0 };
+  act(() => render(<SearchField {...shown} {...heard} />, at()));
+  expect(at().querySelectorAll("button")).toHaveLength(1);
+  expect(at().querySelector("input")?.type).toBe("text"); // browsers draw their own in one for searches
+});
+
 it("REL-2281: a key that chooses what an input method offers does nothing else, in Safari neither", () => {
   const heard = { onInput: vi.fn(), onMark: vi.fn(), onChoose: vi.fn(), onClose: vi.fn() };
   const shown = { label: "Search", placeholder: "", value: "東", list: "list", rows: ["one", "two"], at: 0 };

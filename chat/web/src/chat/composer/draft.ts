@@ -1,8 +1,9 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { api, boot } from "../../app/boot";
-import { hearOfChanges, hearOfReturn, nudge } from "../../app/connection";
+import { hearOfChanges, hearOfReturn } from "../../app/connection";
 import { toast } from "../../app/toasts";
+import { readAgain } from "../../net/reading-again";
 import { personal } from "../../pages/forgetting";
 import chat from "../../texts/chat";
 import type { Draft } from "../../wire";
@@ -263,7 +264,7 @@ export function followDrafts(): void {
   followTabs();
   void loadDrafts();
   hearOfChanges((kind) => {
-    if (kind === "draft.changed") nudge("drafts", showDrafts);
+    if (kind === "draft.changed") readAgain("drafts", showDrafts, { isOwn: true });
   });
   hearOfReturn(() => void showDrafts());
   document.addEventListener("visibilitychange", () => {

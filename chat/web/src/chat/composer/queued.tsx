@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { editQueued, removeQueued, sendQueuedNow } from "../../app/commands";
+import { isShutOut } from "../../app/connection";
 import { place } from "../../app/place";
 import { toast } from "../../app/toasts";
 import { openState, runningTurn } from "../../store/open-conversation";
@@ -81,7 +82,7 @@ function RowEditor({ row, text }: { row: QueuedMessage; text: string }) {
             if (event.key === "Escape") stopEditing(row.id);
           }}
         />
-        <button type="submit" class="btn btn-xs btn-primary" disabled={text.trim() === ""}>
+        <button type="submit" class="btn btn-xs btn-primary" disabled={text.trim() === "" || isShutOut.value}>
           {common.save}
         </button>
         <button type="button" class="btn btn-xs btn-quiet" onClick={() => stopEditing(row.id)}>
@@ -118,6 +119,7 @@ function Row({ row }: { row: QueuedMessage }) {
           <button
             type="button"
             class="copy-button"
+            disabled={isShutOut.value}
             title={isRunning ? t.interruptTitle : t.sendNowTitle}
             onClick={() => sendQueuedNow(row.id)}
           >
@@ -139,6 +141,7 @@ function Row({ row }: { row: QueuedMessage }) {
           <button
             type="button"
             class="copy-button"
+            disabled={isShutOut.value}
             aria-label={t.removeQueued}
             onClick={() => removeQueued(row.id)}
           >

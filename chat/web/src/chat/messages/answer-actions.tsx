@@ -2,9 +2,10 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { continueTurn, forkFrom, rateTurn, regenerate } from "../../app/commands";
+import { isShutOut } from "../../app/connection";
 import { toast } from "../../app/toasts";
 import { renderText } from "../../markdown/render";
-import { openState, runningTurn } from "../../store/open-conversation";
+import { isBusyOrShut, openState } from "../../store/open-conversation";
 import t from "../../texts/answers";
 import chat from "../../texts/chat";
 import common from "../../texts/common";
@@ -141,6 +142,7 @@ function Thumb({ turn, rating }: { turn: Turn; rating: "good" | "bad" }) {
     <button
       type="button"
       class="copy-button"
+      disabled={isShutOut.value}
       aria-pressed={isOn}
       aria-label={t.rate[rating]}
       title={isOn ? t.takeBack : t.rate[rating]}
@@ -223,7 +225,7 @@ export function ContinueButton({ turn }: { turn: Turn }) {
       <button
         type="button"
         class="btn btn-sm btn-outline-quiet"
-        disabled={runningTurn.value !== null}
+        disabled={isBusyOrShut.value}
         onClick={() => continueTurn(turn.id)}
       >
         <Icon name="arrowDown" />
@@ -235,7 +237,13 @@ export function ContinueButton({ turn }: { turn: Turn }) {
 
 export function ForkButton({ message }: { message: Message }) {
   return (
-    <button type="button" class="copy-button" title={chat.forkTitle} onClick={() => forkFrom(message.id)}>
+    <button
+      type="button"
+      class="copy-button"
+      disabled={isShutOut.value}
+      title={chat.forkTitle}
+      onClick={() => forkFrom(message.id)}
+    >
       <Icon name="fork" />
       <span class="max-[40rem]:sr-only">{chat.fork}</span>
     </button>
@@ -244,7 +252,7 @@ export function ForkButton({ message }: { message: Message }) {
 
 export function AnswerActions(props: { turn: Turn; last: Message | undefined; text: string }) {
   const { turn, last, text } = props;
-  const isBusy = runningTurn.value !== null;
+  const isBusy = isBusyOrShut.value;
   const isRead = readingAloud.value === turn.id;
   // Once another chat or branch is shown, no button could stop it.
   useEffect(

@@ -3,6 +3,7 @@ import { memo } from "preact/compat";
 import { useCallback } from "preact/hooks";
 import { boot } from "../../app/boot";
 import { retryTurn } from "../../app/commands";
+import { isShutOut } from "../../app/connection";
 import { Markdown } from "../../markdown/markdown";
 import type { AnswerItem } from "../../store/timeline";
 import t from "../../texts/chat";
@@ -67,7 +68,7 @@ interface TurnEndProps {
 }
 
 export function TurnEnd({ turn, canRetry, isNoticeRepeated = false }: TurnEndProps) {
-  const retry = canRetry && (turn.error ? turn.error.can_retry : true);
+  const retry = canRetry && !isShutOut.value && (turn.error ? turn.error.can_retry : true);
   const button = retry && (
     <button type="button" class="btn btn-sm btn-outline-quiet" onClick={() => retryTurn(turn.id)}>
       <Icon name="refresh" />

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { editMessage, showBranch } from "../../app/commands";
-import { runningTurn } from "../../store/open-conversation";
+import { isBusyOrShut } from "../../store/open-conversation";
 import t from "../../texts/chat";
 import { Icon } from "../../ui/icon";
 import { TextEditor } from "../../ui/text-editor";
@@ -37,7 +37,7 @@ export function BranchArrows({
   });
   if (versions.length < 2) return null;
   const at = versions.indexOf(message.id);
-  const isBusy = runningTurn.value !== null;
+  const isBusy = isBusyOrShut.value;
   const go = (step: number) => {
     const next = versions[at + step];
     if (!next) return;

@@ -1,6 +1,7 @@
 /** Answers of several models side by side; where there is no room for that, one at a time, with tabs. */
 import { useEffect, useState } from "preact/hooks";
 import { chooseAnswer, stopTurn } from "../../app/commands";
+import { isShutOut } from "../../app/connection";
 import { toast } from "../../app/toasts";
 import { focusComposer } from "../../shortcuts/chat";
 import { openState } from "../../store/open-conversation";
@@ -99,7 +100,7 @@ function Column({ item, isShown, isAlone }: { item: AnswerItem; isShown: boolean
         <button
           type="button"
           class="btn btn-sm btn-primary"
-          disabled={item.segments.length === 0}
+          disabled={item.segments.length === 0 || isShutOut.value}
           aria-label={t.useOf(name)}
           title={isAlone ? t.useTitle : t.useStops}
           onClick={() => void use()}

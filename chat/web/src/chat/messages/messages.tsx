@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { place } from "../../app/place";
 import { moment } from "../../formats";
 import type { Group } from "../../store/groups";
-import { openBud, openExcerpt, openGroups, openTimeline, runningTurn } from "../../store/open-conversation";
+import { isBusyOrShut, openBud, openExcerpt, openGroups, openTimeline } from "../../store/open-conversation";
 import { type AnswerItem, firstMessage, type TimelineItem } from "../../store/timeline";
 import t from "../../texts/chat";
 import common from "../../texts/common";
@@ -41,7 +41,7 @@ const UserMessage = memo(({ message, versions }: { message: Message; versions: r
           <button
             type="button"
             class="copy-button"
-            disabled={runningTurn.value !== null}
+            disabled={isBusyOrShut.value}
             title={t.editQuestion}
             onClick={() => setEditing(true)}
           >

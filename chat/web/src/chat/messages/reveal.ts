@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { showBranch } from "../../app/commands";
 import { wanted } from "../../app/place";
 import { messageOf, toast } from "../../app/toasts";
-import { openState, runningTurn, showFrom } from "../../store/open-conversation";
+import { isBusyOrShut, openState, showFrom } from "../../store/open-conversation";
 import { isShown } from "../../store/timeline";
 import t from "../../texts/chat";
 import { unfold } from "./bubble";
@@ -35,7 +35,7 @@ async function find(id: string): Promise<string> {
   if (isShown(state, id)) return "";
   try {
     if (await showFrom(state.id, id)) return "";
-    if (runningTurn.value !== null || !(await showBranch(id))) return t.notFoundHere;
+    if (isBusyOrShut.value || !(await showBranch(id))) return t.notFoundHere;
     await arrival(state.conversation.leaf_id);
     const isHere = openState.value && isShown(openState.value, id);
     return isHere || (await showFrom(state.id, id)) ? "" : t.notFoundHere;

@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { changeSummary } from "../../app/commands";
 import { Markdown } from "../../markdown/markdown";
-import { runningTurn } from "../../store/open-conversation";
+import { isBusyOrShut } from "../../store/open-conversation";
 import common from "../../texts/common";
 import t from "../../texts/summaries";
 import { Icon } from "../../ui/icon";
@@ -41,7 +41,7 @@ export function SummaryCard({ message, summary }: { message: Message; summary: S
                   ref={edit}
                   type="button"
                   class="btn btn-sm btn-outline-quiet"
-                  disabled={runningTurn.value !== null}
+                  disabled={isBusyOrShut.value}
                   onClick={() => setEditing(true)}
                 >
                   <Icon name="pencil" />
@@ -50,7 +50,7 @@ export function SummaryCard({ message, summary }: { message: Message; summary: S
                 <button
                   type="button"
                   class="btn btn-sm btn-quiet"
-                  disabled={runningTurn.value !== null}
+                  disabled={isBusyOrShut.value}
                   onClick={() => void changeSummary(message.id, { is_used: !summary.is_used })}
                 >
                   {summary.is_used ? t.stopUsing : t.useAgain}
