@@ -14,7 +14,15 @@ from django.utils.translation import gettext_noop
 from audit.exports.cef import as_cef
 from audit.exports.columns import COLUMNS, as_json, cells_of
 from audit.exports.ocsf import as_ocsf
-from audit.exports.streams import Encode, batches, batches_async, first_batch, stream, stream_async
+from audit.exports.streams import (
+    Check,
+    Encode,
+    batches,
+    batches_async,
+    first_batch,
+    stream,
+    stream_async,
+)
 from audit.exports.workbook import MEDIA_TYPE, write_workbook, write_workbook_async
 
 if TYPE_CHECKING:
@@ -63,9 +71,9 @@ class Format:
     encode: Encode | None
     """How a batch is written; None: in a workbook, where batches follow from each other."""
 
-    def stream(self, *parts: WorkspaceQuerySet[AuditEntry]) -> Iterator[bytes]:
+    def stream(self, *parts: WorkspaceQuerySet[AuditEntry], check: Check = bool) -> Iterator[bytes]:
         """Give the file piece by piece, for a synchronous server; one part follows the other."""
-        found = batches(*parts)
+        found = batches(*parts, check=check)
         return stream(found, self.encode) if self.encode else write_workbook(found)
 
     def sample(self, rows: WorkspaceQuerySet[AuditEntry], number: int) -> Sample:
@@ -83,9 +91,11 @@ class Format:
             )
         return Sample(lines=written.decode().split("\n")[:-1], size=size, head_size=head_size)
 
-    def stream_async(self, *parts: WorkspaceQuerySet[AuditEntry]) -> AsyncIterator[bytes]:
+    def stream_async(
+        self, *parts: WorkspaceQuerySet[AuditEntry], check: Check = bool
+    ) -> AsyncIterator[bytes]:
         """Give the same for an asynchronous one."""
-        found = batches_async(*parts)
+        found = batches_async(*parts, check=check)
         return stream_async(found, self.encode) if self.encode else write_workbook_async(found)
 
 

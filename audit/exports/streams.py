@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 BATCH = 1_000
 Encode = Callable[[Sequence[AuditEntry], bool], bytes]
 """Turns a batch into bytes; the flag is true for the first one."""
+Check = Callable[[], object]
+"""Raises what ends a file before its next batch."""
 _Key = tuple[datetime, UUID]
 
 
-def batches(*parts: WorkspaceQuerySet[AuditEntry]) -> Iterator[Sequence[AuditEntry]]:
+def batches(*parts: WorkspaceQuerySet[AuditEntry], check: Check) -> Iterator[Sequence[AuditEntry]]:
     """Read entries in batches, each part oldest first; each is a query of its own that begins after the last entry."""
     for rows in parts:
         last: _Key | None = None
-        while batch := _next_batch(rows, last):
+        while batch := _checked_batch(check, rows, last):
             yield batch
             if len(batch) < BATCH:
                 break
@@ -33,12 +35,12 @@ def batches(*parts: WorkspaceQuerySet[AuditEntry]) -> Iterator[Sequence[AuditEnt
 
 
 async def batches_async(
-    *parts: WorkspaceQuerySet[AuditEntry],
+    *parts: WorkspaceQuerySet[AuditEntry], check: Check
 ) -> AsyncIterator[Sequence[AuditEntry]]:
     """The same for an asynchronous server: no transaction stays open while a slow reader reads."""
     for rows in parts:
         last: _Key | None = None
-        while batch := await in_database(_next_batch, rows, last):
+        while batch := await in_database(_checked_batch, check, rows, last):
             yield batch
             if len(batch) < BATCH:
                 break
@@ -81,6 +83,13 @@ def removals_since(workspace_id: UUID, moment: datetime) -> WorkspaceQuerySet[Au
     return rows.filter(
         action=Action.RETENTION_APPLIED.value, created_at__gt=moment, details__kind="entries"
     )
+
+
+def _checked_batch(
+    check: Check, rows: WorkspaceQuerySet[AuditEntry], last: _Key | None
+) -> list[AuditEntry]:
+    check()
+    return _next_batch(rows, last)
 
 
 def _next_batch(

@@ -134,7 +134,10 @@ def send_to_me(
 
 def _claim() -> ReportSchedule | None:
     now = database_now()
-    due = ReportSchedule.objects.across_workspaces().filter(is_active=True, next_run_at__lte=now)
+    # Those of a suspended workspace wait until it is open again.
+    due = ReportSchedule.objects.across_workspaces().filter(
+        is_active=True, workspace__is_active=True, next_run_at__lte=now
+    )
     for row in due.filter(unclaimed(now)).order_by("next_run_at", "pk")[:AT_ONCE]:
         if _take(row.workspace_id, row.pk, only_due=True):
             row.refresh_from_db()

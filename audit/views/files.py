@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, StreamingHttpResponse
+from django.utils import timezone
 
 from audit import exports, reports
 from audit.exports import pdf
+from audit.reviews.schedules import may_export
+from workspaces.errors import PermissionDenied
+from workspaces.models import ApiToken, User, Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
+    from uuid import UUID
 
     from django.http import HttpRequest
 
     from audit.filters import EntryFilter
     from workspaces.actors import Actor
-    from workspaces.models import Workspace
 
 
 def give_log(
@@ -44,11 +49,24 @@ def give_log(
     parts = found, exports.removals_since(workspace.pk, now)
     # A synchronous iterator under an asynchronous server would be read whole before the first byte.
     is_async = isinstance(request, ASGIRequest)
-    pieces = kind.stream_async(*parts) if is_async else kind.stream(*parts)
+    stream = kind.stream_async if is_async else kind.stream
+    pieces = stream(*parts, check=partial(_expect_right, actor, workspace.pk))
     response = StreamingHttpResponse(pieces, content_type=kind.media_type)
     name = f"trellis-audit-{workspace.slug}-{now:%Y%m%dT%H%M%SZ}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def _expect_right(actor: Actor, workspace_id: UUID) -> None:
+    """A file may take hours. Whoever may not export any more gets no further entries, and their download fails."""
+    user = User.objects.filter(pk=actor.user_id).first() if actor.user_id else None
+    workspace = Workspace.objects.filter(pk=workspace_id).first()
+    if user is None or workspace is None or may_export(user, workspace) is None:
+        raise PermissionDenied
+    if actor.token_id is not None and actor.sign_in == "token":
+        tokens = ApiToken.objects.across_workspaces().filter(expires_at__gt=timezone.now())
+        if not tokens.filter(pk=actor.token_id).exists():
+            raise PermissionDenied
 
 
 def give_report(

@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from chat.models import ReminderChoice, ReminderMail
 from chat.reminders.choices import QUIET_PAUSE, choice_of, is_quiet
 from chat.reminders.digest import NewsItem, NewsKind, unseen_answers, waiting_things
+from chat.reminders.recipients import may_hear
 from workspaces.database import database_now
 from workspaces.delivery import outbox
 from workspaces.delivery.mails import compose, public_url
-from workspaces.models import Membership
 
 logger = logging.getLogger(__name__)
 
@@ -69,9 +69,11 @@ def _deliver(mail: ReminderMail) -> None:
 def _send(mail: ReminderMail) -> None:
     """Send it, unless nothing of it waits any more, or its person may not have it."""
     person = mail.owner
-    members = Membership.objects.for_workspace(mail.workspace_id)
-    is_member = members.filter(user=person, user__is_active=True).exists()
-    if is_member and person.is_address_confirmed and (things := _things(mail)):
+    if (
+        may_hear(mail.workspace_id, person.pk)
+        and person.is_address_confirmed
+        and (things := _things(mail))
+    ):
         subject, text = write_reminder(mail, things)
         compose(subject=subject, text=text, to=[person.email], message_id=str(mail.pk)).send()
 

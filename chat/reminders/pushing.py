@@ -35,12 +35,11 @@ from chat.reminders.digest import (
     waiting_since,
     waiting_things,
 )
-from chat.reminders.recipients import choices_of_members
+from chat.reminders.recipients import choices_of_members, may_hear
 from workspaces.actors import Actor
 from workspaces.database import database_now, wait_for
 from workspaces.delivery import outbox, sending, web_push, webhooks
 from workspaces.errors import Conflict, PermissionDenied
-from workspaces.models import Membership
 from workspaces.scoping import WorkspaceQuerySet
 from workspaces.secrets import SecretUnreadable
 
@@ -195,15 +194,13 @@ def _prepare(message: PushMessage, now: datetime) -> _Prepared | None:
     if not _is_signed_in(device, now):
         device.delete()  # and the message with it
         return None
-    members = Membership.objects.for_workspace(message.workspace_id)
-    is_member = members.filter(user_id=device.owner_id, user__is_active=True).exists()
     window = {"since": message.since, "until": message.until}
     things = [
         thing
         for read in (waiting_things, unseen_answers, ready_copies)
         for thing in read(workspace=workspace, person=device.owner, **window)
     ]
-    if not things or not is_member:
+    if not things or not may_hear(workspace.pk, device.owner_id):
         outbox.note(message, "")
         return None
     choice = choice_of(workspace=workspace, person=device.owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -15,6 +16,7 @@ from workspaces.database import database_now
 from workspaces.models import Membership
 
 About = ReminderChoice.About
+_CAN_ENTER: Final = Q(user__is_active=True, workspace__is_active=True)
 SHORTEST: Final = timedelta(
     minutes=min(one for one in ReminderChoice.After.values if one != ReminderChoice.After.NEVER)
 )
@@ -47,6 +49,12 @@ def _wants_answers(owner: str, since: str) -> Exists:
     return Exists(rows)
 
 
+def may_hear(workspace_id: UUID, person_id: UUID) -> bool:
+    """Whether a person can still enter, when what was found for them leaves."""
+    rows = Membership.objects.for_workspace(workspace_id)
+    return rows.filter(_CAN_ENTER, user_id=person_id).exists()
+
+
 def choices_of_members(people: Times, *, have_address: bool) -> dict[Person, ReminderChoice]:
     """The choices of those among these people who are members.
 
@@ -54,10 +62,9 @@ def choices_of_members(people: Times, *, have_address: bool) -> dict[Person, Rem
         have_address: only of those whose address is known to be theirs.
     """
     found = Membership.objects.across_workspaces().filter(
+        _CAN_ENTER,
         workspace_id__in={workspace_id for workspace_id, _ in people},
         user_id__in={user_id for _, user_id in people},
-        user__is_active=True,
-        workspace__is_active=True,
     )
     if have_address:
         found = found.filter(user__is_address_confirmed=True)

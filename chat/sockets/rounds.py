@@ -19,6 +19,7 @@ from chat.models import Conversation
 from chat.sockets.socket_access import SocketAccess, read_sessions, signed_in, why_shut_out
 from chat.wire.events import CloseCode
 from workspaces.database import in_database, is_unavailable
+from workspaces.delivery.channel_layer import loses_nudges
 from workspaces.models import Membership, User
 from workspaces.process.outages import LastingOutage
 
@@ -29,7 +30,7 @@ ROUND_SECONDS = 4.0
 AGAIN_SECONDS = 0.5
 """After that time a gap is looked at once more; if it is still there, the page is healed."""
 SESSIONS_EVERY = 3
-"""Every so many rounds also sessions. A changed password shows in each round."""
+"""Every so many rounds also sessions: nudges tell at once which end. A changed password shows in each round."""
 _MOST_AT_ONCE = 1_000
 _outage = LastingOutage(logger, begins="pages_not_looked_after", ends="pages_looked_after_again")
 
@@ -65,6 +66,12 @@ class FollowingPage(Protocol):
         """Close the page, or heal what it missed; whether it misses something that may be on its way."""
 
 
+def rights_of_round(number: int) -> RightsCheck:
+    """What this round asks about who may stay."""
+    has_sessions = number % SESSIONS_EVERY == 0 or loses_nudges()
+    return RightsCheck.ALL if has_sessions else RightsCheck.MEMBERSHIPS
+
+
 class Rounds:
     """The pages of one loop."""
 
@@ -92,8 +99,7 @@ class Rounds:
         while True:
             await asyncio.sleep(ROUND_SECONDS)
             number += 1
-            rights = RightsCheck.ALL if number % SESSIONS_EVERY == 0 else RightsCheck.MEMBERSHIPS
-            if behind := await self._look(list(self._pages), rights):
+            if behind := await self._look(list(self._pages), rights_of_round(number)):
                 await asyncio.sleep(AGAIN_SECONDS)
                 await self._look([page for page in behind if page in self._pages], RightsCheck.NONE)
 

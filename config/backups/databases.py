@@ -36,6 +36,18 @@ _SCHEMA: Final = re.compile(r"\d+; \d+ \d+ SCHEMA ")
 _MAKES_SCHEMA: Final = re.compile(r"^CREATE SCHEMA (.+);$", re.MULTILINE)
 
 
+def expect_direct_connection() -> None:
+    """Raise BackupError behind a pooler: what PostgreSQL's programs set for their session would stay for the next client.
+
+    With the empty `search_path` of `pg_dump`, a server finds no tables.
+    """
+    if settings.TRELLIS.database_pooler == "transaction":
+        raise BackupError(
+            "PgBouncer may not stand between this command and PostgreSQL: servers would find no tables afterwards. "
+            "Run it with TRELLIS_DATABASE_POOLER=none and PostgreSQL's own address in DATABASE_URL."
+        )
+
+
 def dump_database(target: Path) -> None:
     """Write a consistent copy of the database, and check that it can be read.
 

@@ -30,7 +30,13 @@ from config.backups.archive import (
     no_progress,
     scratch_folder,
 )
-from config.backups.databases import NAMES, database_file, drop_second_names, dump_database
+from config.backups.databases import (
+    NAMES,
+    database_file,
+    drop_second_names,
+    dump_database,
+    expect_direct_connection,
+)
 from workspaces.jobs.backup_notes import note_backup
 from workspaces.models import Installation
 from workspaces.process.durable import sync
@@ -56,8 +62,10 @@ def make_backup(path: Path, tell: Progress = no_progress) -> BackupResult:
         tell: is given each step that may take minutes.
 
     Raises:
-        BackupError: there is such a file already, or something could not be copied or written.
+        BackupError: there is such a file already, something could not be copied or written, or a pooler stands before
+            the database.
     """
+    expect_direct_connection()
     if path.exists():
         raise BackupError(f"{path} exists already. Name a new file.")
     began_at = timezone.now()

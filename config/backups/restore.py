@@ -33,6 +33,7 @@ from config.backups.databases import (
     check_dump,
     check_sqlite,
     drop_second_names,
+    expect_direct_connection,
     is_empty,
     load_database,
     others_at_work,
@@ -63,9 +64,11 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
         tell: is given each step that may take minutes.
 
     Raises:
-        BackupError: the file is no backup, is damaged, is of another engine or a newer version; others use the database;
-            or there is a database already and ``replaces`` is false. Nothing was changed, unless the text says so.
+        BackupError: the file is no backup, is damaged, is of another engine or a newer version; others use the database, or a
+            pooler stands before it; or there is a database already and ``replaces`` is false. Nothing was changed, unless
+            the text says so.
     """
+    expect_direct_connection()
     data = settings.TRELLIS.data_dir
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with scratch_folder(data, ".restore-") as folder:

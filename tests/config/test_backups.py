@@ -24,6 +24,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import override_settings
 
 from chat.artifacts.storage import store
 from config.backups import BackupError, databases, make_backup, restore, restore_backup
@@ -253,6 +254,17 @@ def test_what_is_no_backup_is_told(tmp_path: Path) -> None:
         restore_backup(tmp_path / "text.gz", replaces=True)
     with pytest.raises(BackupError, match="There is no file"):
         restore_backup(tmp_path / "none.gz", replaces=True)
+
+
+def test_no_backup_is_made_or_brought_back_through_a_pooler(tmp_path: Path) -> None:
+    """REL-2611."""
+    pooled = settings.TRELLIS.model_copy(update={"database_pooler": "transaction"})
+    with override_settings(TRELLIS=pooled):
+        with pytest.raises(BackupError, match=r"TRELLIS_DATABASE_POOLER=none"):
+            make_backup(tmp_path / "backup.tar.gz")
+        with pytest.raises(BackupError, match=r"TRELLIS_DATABASE_POOLER=none"):
+            restore_backup(tmp_path / "backup.tar.gz", replaces=True)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_backup_is_found_by_its_name_where_it_was_made(

@@ -25,6 +25,11 @@ _LOOK_SECONDS: Final = 0.1
 _outage = LastingOutage(logger, begins="nudges_not_received", ends="nudges_received_again")
 
 
+def loses_nudges() -> bool:
+    """Whether this process may not hear what others tell at once."""
+    return _outage.lasts
+
+
 class _Connection(RedisSingleShardConnection):
     """As its base, which writes a traceback each second while Redis is away."""
 

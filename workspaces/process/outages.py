@@ -22,6 +22,11 @@ class LastingOutage:
         self._told_at: float | None = None
         self._failed_at = 0.0
 
+    @property
+    def lasts(self) -> bool:
+        """Whether it does not work, or has not for long again."""
+        return self._told_at is not None
+
     def note(self, error: BaseException, **more: object) -> None:
         """It did not work."""
         self._failed_at = now = time.monotonic()

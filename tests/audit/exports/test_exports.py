@@ -8,13 +8,16 @@ import json
 from typing import Any
 
 import pytest
-from django.test import AsyncClient
+from django.test import AsyncClient, Client
 
 from audit import exports
 from audit.exports import streams
 from audit.models import AuditEntry
 from tests.audit.exports.formulas import FORMULAS, write
 from tests.factories import Tenant, make_tenant
+from tests.workspaces.api.tokens import bearer, token_of
+from workspaces.errors import PermissionDenied
+from workspaces.models import ApiToken, Membership, User, Workspace
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -54,6 +57,36 @@ def test_batches_join_to_the_whole_log(tenant: Tenant, monkeypatch: pytest.Monke
         lines = b"".join(exports.FORMATS["jsonl"].stream(rows)).decode().splitlines()
         names = [json.loads(line)["server_name"] for line in lines]
         assert names == [f"entry {n}" for n in range(1, number + 1)]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lost", ["right", "account", "workspace", "token"])
+def test_a_download_ends_where_its_person_loses_the_right(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """SEC-1053."""
+    monkeypatch.setattr(streams, "BATCH", 2)
+    for number in range(5):
+        write(tenant, f"entry {number}")
+    address = f"/w/{tenant.workspace.slug}/audit/export.csv"
+    client, headers = tenant.client("auditor"), {}
+    if lost == "token":
+        address, client = "/api/audit-files/log/", Client()
+        headers = bearer(token_of(tenant, "audit:read", role="auditor"))
+    answer: Any = client.get(address, headers=headers)
+    pieces = iter(answer.streaming_content)
+    assert b"entry 1" in next(pieces)
+    if lost == "right":
+        rows = Membership.objects.for_workspace(tenant.workspace)
+        rows.filter(user=tenant.auditor).update(is_auditor=False)
+    elif lost == "account":
+        User.objects.filter(pk=tenant.auditor.pk).update(is_active=False)
+    elif lost == "workspace":
+        Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=False)
+    else:
+        ApiToken.objects.for_workspace(tenant.workspace).delete()
+    with pytest.raises(PermissionDenied):
+        next(pieces)
 
 
 @pytest.mark.django_db(transaction=True)

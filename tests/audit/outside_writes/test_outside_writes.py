@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from audit.actions import Action
 from audit.models import AuditEntry, OutsideWrite
 from audit.outside_writes import install, sweep, triggers
 from audit.sealing.sealer import seal_pending
-from chat.models import ModelProvider
+from audit.services import EntryDraft, record
+from chat.models import Bud, BudCheck, ModelProvider, SharedProvider
 from chat.services.buds import create_bud, update_bud
 from mcp_servers.models import McpServer
 from tests.factories import Tenant
 from tests.mcp_servers.factories import http_server
 from workspaces.audited_tables import audited_tables
-from workspaces.changes import tracked_change
+from workspaces.changes import record_deleted, tracked_change
 from workspaces.models import Membership, Workspace
 from workspaces.redaction import MASK
 
@@ -111,6 +115,83 @@ def test_what_the_services_announce_is_entered_once(quiet: Tenant) -> None:
     assert not OutsideWrite.objects.exists()
 
 
+def three_buds(tenant: Tenant) -> list[Bud]:
+    """Made by hand, and entered."""
+    made = [Bud(workspace=tenant.workspace, name=name, slug=name) for name in ("a", "b", "c")]
+    buds = Bud.objects.bulk_create(made)
+    BudCheck.objects.create(workspace=tenant.workspace, bud=buds[0], question="What time is it?")
+    settle()
+    return buds
+
+
+def rename_by_hand(bud: Bud) -> None:
+    Bud.objects.for_workspace(bud.workspace_id).filter(pk=bud.pk).update(name="by hand")
+
+
+def noted() -> set[UUID]:
+    return set(map(UUID, OutsideWrite.objects.values_list("row_id", flat=True)))
+
+
+def test_an_announcement_covers_its_own_row_alone(quiet: Tenant) -> None:
+    """SEC-1052: not what the same transaction wrote to others, before and after it."""
+    before, announced, after = three_buds(quiet)
+    with transaction.atomic():
+        rename_by_hand(before)
+        with tracked_change(announced, actor=quiet.actor()):
+            announced.name = "by a person"
+            announced.save()
+        rename_by_hand(after)
+    assert noted() == {before.pk, after.pk}
+
+
+def test_a_deletion_announces_what_goes_with_it_and_nothing_else(quiet: Tenant) -> None:
+    """SEC-1052: a bud takes its checks along; another bud is changed by hand meanwhile."""
+    deleted, other, _ = three_buds(quiet)
+    with transaction.atomic():
+        record_deleted(deleted, actor=quiet.actor())
+        deleted.delete()
+        rename_by_hand(other)
+    assert noted() == {other.pk}
+
+
+def test_a_change_announces_no_deletion(quiet: Tenant) -> None:
+    """SEC-1052."""
+    changed, other, _ = three_buds(quiet)
+    check = BudCheck.objects.for_workspace(quiet.workspace).get()
+    with transaction.atomic():
+        with tracked_change(changed, actor=quiet.actor()):
+            changed.name = "by a person"
+            changed.save()
+        BudCheck.objects.for_workspace(quiet.workspace).delete()
+        Bud.objects.for_workspace(quiet.workspace).filter(pk=other.pk).delete()
+    assert noted() == {check.pk, other.pk}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_entries_of_other_actions_announce_nothing(quiet: Tenant, is_first: bool) -> None:
+    """SEC-1052: whatever row they name."""
+    bud = three_buds(quiet)[0]
+    draft = EntryDraft(
+        action=Action.SERVER_ERROR,
+        workspace_id=quiet.workspace.pk,
+        actor=quiet.actor(),
+        details={"id": str(bud.pk)},
+    )
+    with transaction.atomic():
+        if is_first:
+            record(draft)
+        rename_by_hand(bud)
+        if not is_first:
+            record(draft)
+    assert noted() == {bud.pk}
+
+
+def test_rows_of_the_platform_are_noted_too(db: None) -> None:
+    """SEC-1052: they are of no workspace."""
+    row = SharedProvider.objects.create(name="by hand", base_url="https://models.example.org")
+    assert row.pk in noted()
+
+
 def test_what_is_rolled_back_leaves_nothing(quiet: Tenant) -> None:
     """Ours."""
     with transaction.atomic():
@@ -181,6 +262,9 @@ def test_an_announcement_covers_its_own_transaction_only(quiet: Tenant) -> None:
         workspace.save()
     assert sweep() == 1
     assert changes(quiet)[-1]["after"] == {"name": "by hand"}
+    Workspace.objects.filter(pk=workspace.pk).update(name="by hand, after it")
+    assert sweep() == 1
+    assert changes(quiet)[-1]["after"] == {"name": "by hand, after it"}
 
 
 def test_what_can_not_be_entered_keeps_nothing_behind_it_waiting(quiet: Tenant) -> None:

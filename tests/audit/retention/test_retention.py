@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
@@ -236,7 +236,9 @@ def test_a_hold_stops_retention_and_erasure(tenant: Tenant) -> None:
     assert {"hold.placed", "hold.released"} <= set(actions)
 
 
-@pytest.mark.parametrize("attempt", ["delete", "release", "rewrite", "place anew"])
+@pytest.mark.parametrize(
+    "attempt", ["delete", "empty", "release", "release for another", "rewrite", "place anew"]
+)
 def test_a_hold_cannot_be_taken_away_by_hand(tenant: Tenant, attempt: str) -> None:
     """SEC-100: the database lets a hold be released once, and what is done past the services is noticed."""
     workspace_id, owner = tenant.workspace.pk, tenant.actor("owner")
@@ -248,12 +250,21 @@ def test_a_hold_cannot_be_taken_away_by_hand(tenant: Tenant, attempt: str) -> No
         sweep()
         last = AuditEntry.objects.for_workspace(workspace_id).filter(action="config.changed")
         assert last.latest("id").details["past_the_services"] is True
-        with pytest.raises(DatabaseError), transaction.atomic():
-            rows.update(released_at=None)
+        for again in (None, NOW):
+            with pytest.raises(DatabaseError), transaction.atomic():
+                rows.update(released_at=again, released_by="somebody else")
         return
     with pytest.raises(DatabaseError), transaction.atomic():
         if attempt == "delete":
             rows._raw_delete("default")
+        elif attempt == "empty":
+            with connection.cursor() as cursor:
+                is_postgresql = connection.vendor == "postgresql"
+                cursor.execute(
+                    "TRUNCATE audit_legalhold" if is_postgresql else "DELETE FROM audit_legalhold"
+                )
+        elif attempt == "release for another":
+            rows.update(released_by="somebody else")
         elif attempt == "rewrite":
             rows.update(reason="nothing", released_at=NOW)
         else:

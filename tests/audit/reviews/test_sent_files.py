@@ -23,7 +23,7 @@ from tests.audit.views.log_pages import url
 from tests.factories import Tenant
 from workspaces.database import database_now
 from workspaces.errors import Conflict
-from workspaces.models import Membership
+from workspaces.models import Membership, Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -282,6 +282,21 @@ def test_whoever_lost_the_right_gets_nothing_more(tenant: Tenant) -> None:
     admin = tenant.client("admin")
     assert admin.get(url(tenant, f"schedules/{schedule.pk}/")).status_code == 403
     assert ask(tenant, "get", "audit-sent-files/", role="admin").status_code == 403
+
+
+def test_schedules_of_a_suspended_workspace_wait(tenant: Tenant) -> None:
+    """REL-2612: no attempt is made and nobody is blamed; the file that was due comes once the workspace is open again."""
+    yesterday(tenant)
+    schedule = a_schedule(tenant)
+    workspaces = Workspace.objects.filter(pk=tenant.workspace.pk)
+    workspaces.update(is_active=False)
+    assert send_due() == 0
+    schedule.refresh_from_db()
+    assert schedule.last_result == ""
+    workspaces.update(is_active=True)
+    assert send_due() == 1
+    [row] = sent_files(tenant)
+    assert (row.status, row.attempts) == ("sent", 1)
 
 
 _others: list[int] = []

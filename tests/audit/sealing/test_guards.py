@@ -17,7 +17,7 @@ from audit.models import (
 )
 from audit.sealing.tombstones import make_tombstone
 from tests.audit.tampering import sealed_log
-from tests.factories import Tenant
+from tests.factories import Tenant, make_tenant
 
 pytestmark = pytest.mark.usefixtures("checkpoint_file")
 MODELS: dict[str, type[models.Model]] = {
@@ -39,6 +39,7 @@ def _execute(statement: str) -> None:
         cursor.execute(statement)
 
 
+EMPTY = {"arguments_preview": "", "result_preview": ""}
 WAYS: dict[str, Callable[[type[models.Model], str], Any]] = {
     "save": lambda model, field: model._base_manager.latest("pk").save(update_fields=[field]),
     "delete": lambda model, field: model._base_manager.latest("pk").delete(),
@@ -121,6 +122,11 @@ def test_behind_a_statement_exactly_its_range_can_go(log: Tenant) -> None:
     covered = _seals(log, 1, 2)
     with pytest.raises(DatabaseError), transaction.atomic():
         entries.filter(pk__in=covered.values("entry_id")).update(rule="x")
+    with pytest.raises(DatabaseError), transaction.atomic():
+        covered.update(hash="x")
+    (first,) = _seals(log, 1, 1).values_list("entry_id", flat=True)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        entries.filter(pk=first).update(**EMPTY)
     entries.filter(pk__in=list(covered.values_list("entry_id", flat=True))).delete()
     covered.delete()
     assert AuditEntry.objects.for_workspace(log.workspace).count() == 4
@@ -132,17 +138,41 @@ def test_behind_a_statement_about_bodies_only_previews_are_emptied(log: Tenant) 
     entries = AuditEntry.objects.for_workspace(log.workspace)
     (inside,) = _seals(log, 2, 2).values_list("entry_id", flat=True)
     (outside,) = _seals(log, 4, 4).values_list("entry_id", flat=True)
-    empty = {"arguments_preview": "", "result_preview": ""}
     for pk, values in (
-        (outside, empty),
-        (inside, {**empty, "result_preview": "something else"}),
-        (inside, {**empty, "actor_label": "nobody"}),
+        (outside, EMPTY),
+        (inside, {**EMPTY, "arguments_preview": "something else"}),
+        (inside, {**EMPTY, "result_preview": "something else"}),
+        (inside, {**EMPTY, "actor_label": "nobody"}),
     ):
         with pytest.raises(DatabaseError), transaction.atomic():
             entries.filter(pk=pk).update(**values)
-    assert entries.filter(pk=inside).update(**empty) == 1
+    assert entries.filter(pk=inside).update(**EMPTY) == 1
     with pytest.raises(DatabaseError), transaction.atomic():
         entries.filter(pk=inside).delete()
+
+
+@pytest.mark.parametrize("kind", AuditTombstone.Kind)
+def test_a_statement_about_one_chain_opens_no_other(log: Tenant, kind: str) -> None:
+    """SEC-100: the log of another workspace has the same numbers."""
+    other = make_tenant("other")
+    sealed_log(other, rounds=1, each=3)
+    make_tombstone(
+        chain_id=log.workspace.pk,
+        kind=AuditTombstone.Kind(kind),
+        first_seq=1,
+        last_seq=3,
+        reason="asked for",
+    )
+    entries = AuditEntry.objects.for_workspace(other.workspace)
+    sealed = entries.filter(pk__in=_seals(other, 1, 3).values("entry_id"))
+    assert sealed.count() == 3
+    for attempt in (
+        lambda: sealed.update(**EMPTY),
+        lambda: sealed._raw_delete("default"),
+        lambda: _seals(other, 1, 3)._raw_delete("default"),
+    ):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            attempt()
 
 
 def test_only_what_is_sealed_can_be_stated_as_removed(log: Tenant) -> None:

@@ -29,7 +29,7 @@ from tests.fakes.push_service import Browser, PushService, claims_of
 from tests.workspaces.people.asked import send
 from workspaces.database import database_now
 from workspaces.delivery import outbox
-from workspaces.models import AccessRequest, Membership, User
+from workspaces.models import AccessRequest, Membership, User, Workspace
 from workspaces.people.access_requests import decide_request
 from workspaces.people.services import remove_member
 from workspaces.people.suspending import suspend_member
@@ -316,6 +316,18 @@ def test_whoever_has_left_is_not_notified(
     assert service.heard == []
     is_kept = how in {"suspended", "inactive"}
     assert PushDevice.objects.across_workspaces().exists() is is_kept
+
+
+def test_a_notification_that_waits_does_not_leave_a_suspended_workspace(
+    chat: Chat, browser: Browser, service: PushService
+) -> None:
+    """REL-2613."""
+    added(chat.tenant, browser)
+    answered(chat, minutes_ago=1)
+    assert pushing.find_pushes() == 1
+    Workspace.objects.filter(pk=chat.tenant.workspace.pk).update(is_active=False)
+    notify_devices()
+    assert service.heard == []
 
 
 def test_a_device_is_a_persons_own(chat: Chat, browser: Browser, service: PushService) -> None:

@@ -30,7 +30,7 @@ from tests.factories import Tenant
 from tests.workspaces.people.asked import send
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput, PermissionDenied
-from workspaces.models import AccessRequest, Membership, User
+from workspaces.models import AccessRequest, Membership, User, Workspace
 from workspaces.people.access_requests import decide_request
 from workspaces.people.profiles import change_profile
 
@@ -94,6 +94,16 @@ def test_nobody_else_is_mailed(chat: Chat, settings: Settings, reason: str) -> N
     else:
         settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": None})
     remind_by_mail()
+    assert mail.outbox == []
+
+
+def test_a_mail_that_waits_does_not_leave_a_suspended_workspace(chat: Chat) -> None:
+    """REL-2613."""
+    person_of(chat)
+    waits_since(chat, 61)
+    assert recipients.find_reminders() == 1
+    Workspace.objects.filter(pk=chat.tenant.workspace.pk).update(is_active=False)
+    assert mailing.deliver_due() == 1
     assert mail.outbox == []
 
 

@@ -181,7 +181,13 @@ def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> N
     conversation = talk(tenant, "member", "half an ans", status="streaming")
     assert found(tenant, "half") == []
     row = Message.objects.for_workspace(tenant.workspace).get()
-    row.text, row.status = "a whole answer", "complete"
+    row.text = "half an answer"
+    row.save()
+    assert indexed() == 0
+    row.status = "complete"
+    row.save()
+    assert found(tenant, "half") == ["[half] an answer"]
+    row.text = "a whole answer"
     row.save()
     assert found(tenant, "whole") == ["a [whole] answer"]
     row.text = "another one"
@@ -193,6 +199,12 @@ def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> N
     assert indexed() == 1
     conversation.delete()
     assert indexed() == 0
+
+
+def test_a_very_long_message_is_kept_and_found_by_its_beginning(tenant: Tenant) -> None:
+    """REL-331: it has more different words than PostgreSQL takes into one row of an index."""
+    talk(tenant, "member", " ".join(f"word{number}" for number in range(120_000)))
+    assert len(found(tenant, "word77")) == 1
 
 
 def indexed() -> int:

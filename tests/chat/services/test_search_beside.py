@@ -128,6 +128,20 @@ def test_words_of_a_call_are_found_with_their_place(tenant: Tenant) -> None:
     assert [hit.message_id for hit in hits(tenant, "orchids parcel")] == [message.pk]
 
 
+@pytest.mark.parametrize("word", ["post", "dispatch", "parcelling", "mailer_send", "minutes"])
+def test_each_name_of_a_call_is_found_alone(tenant: Tenant, word: str) -> None:
+    """REL-1160."""
+    call(
+        say(tenant),
+        server_name="post",
+        tool_name="dispatch",
+        tool_title="Parcelling",
+        function_name="mailer_send",
+        artifact={"name": "minutes.md"},
+    )
+    assert len(hits(tenant, word)) == 1
+
+
 def test_words_of_an_attached_file_and_its_name_are_found(tenant: Tenant) -> None:
     """REL-1161: with the message that it is attached to; so are those of an attached resource."""
     message = say(tenant, text="See this")
@@ -141,13 +155,32 @@ def test_words_of_an_attached_file_and_its_name_are_found(tenant: Tenant) -> Non
         position=5,
         server_id=tenant.workspace.pk,
         server_name="docs",
-        uri="docs://soil",
+        uri="papers://humus",
         title="Soil",
         status=AttachmentStatus.READY.value,
         model_text="Loam and sand",
     )
     assert found(tenant, "loam") == ["Soil: [Loam] and sand"]
-    assert found(tenant, "soil docs") == ["Soil: [Soil] [docs] [docs]://[soil]"]
+    assert found(tenant, "soil docs") == ["Soil: [Soil] [docs] papers://humus"]
+    assert len(hits(tenant, "docs")) == len(hits(tenant, "humus")) == 1
+
+
+def test_a_file_is_found_once_it_was_read_and_by_its_name_if_it_cannot_be(tenant: Tenant) -> None:
+    """REL-1161: what the model reads in place of its text is no text of it."""
+    row = attach(tenant, say(tenant), "", name="bulbs.md")
+    row.status, row.model_text = AttachmentStatus.QUEUED.value, "Tulips"
+    row.save()
+    Attachment.objects.for_workspace(tenant.workspace).filter(pk=row.pk).delete()
+    row.save(force_insert=True)
+    assert indexed() == 0
+    row.title = "tulips.md"
+    row.model_text = "A file without text."
+    row.save()
+    assert indexed() == 0
+    row.status = AttachmentStatus.READY.value
+    row.save()
+    assert len(hits(tenant, "tulips")) == 1
+    assert hits(tenant, "without") == []
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,10 @@ def test_an_outage_is_a_line_when_it_begins_and_one_when_it_ends(
 async def test_who_listens_while_redis_is_away_says_it_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """REL-2232: the library wrote a traceback each second, and nothing once Redis was back."""
+    """REL-2232: the library wrote a traceback each second, and nothing once Redis was back.
+
+    SEC-1051: meanwhile each round of open pages looks at their sessions.
+    """
     monkeypatch.setattr(channel_layer, "AGAIN_SECONDS", 0.02, raising=False)
     monkeypatch.setattr(outages, "QUIET_SECONDS", 0.0)
 
@@ -59,6 +62,7 @@ async def test_who_listens_while_redis_is_away_says_it_once(
         channel = await layer.new_channel()
         await layer.group_add("group", channel)
     await has_lines(1)
+    assert rounds.rights_of_round(1) is rounds.RightsCheck.ALL
     await asyncio.sleep(0.2)  # some ten tries; none of them is to be seen
     process = start_redis(urlsplit(url).port or 0, tmp_path)
     try:
@@ -67,6 +71,7 @@ async def test_who_listens_while_redis_is_away_says_it_once(
         async with asyncio.timeout(PATIENCE):
             assert await layer.receive(channel) == {"type": "hello"}
         assert caplog.messages == ["nudges_not_received", "nudges_received_again"]
+        assert rounds.rights_of_round(1) is rounds.RightsCheck.MEMBERSHIPS
         assert not any(record.exc_info for record in caplog.records)
         await layer.flush()
     finally:
