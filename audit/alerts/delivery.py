@@ -47,12 +47,16 @@ def failing(workspace: Workspace) -> list[AlertDelivery]:
 
 
 def _due() -> WorkspaceQuerySet[AlertDelivery]:
-    """What is due and has nothing before it: nobody is told that an alert is over before they are told of it."""
+    """What is due and has nothing before it: nobody is told that an alert is over before they are told of it.
+
+    What is of a suspended workspace waits until that is open again.
+    """
     same = {name: OuterRef(name) for name in ("workspace_id", *_TARGET)}
     before = AlertDelivery.objects.across_workspaces().filter(
         **same, status=AlertDelivery.Status.WAITING, pk__lt=OuterRef("pk")
     )
-    return outbox.due(AlertDelivery).filter(~Exists(before)).select_related("rule")
+    due = outbox.due(AlertDelivery).filter(workspace__is_active=True)
+    return due.filter(~Exists(before)).select_related("rule")
 
 
 def _is_wanted(delivery: AlertDelivery) -> bool:

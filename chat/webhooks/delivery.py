@@ -45,7 +45,8 @@ def trim_deliveries() -> int:
 
 
 def _due() -> WorkspaceQuerySet[WebhookDelivery]:
-    rows = outbox.due(WebhookDelivery).filter(endpoint__is_active=True)
+    """What is due, but for a suspended workspace: it waits until that is open again."""
+    rows = outbox.due(WebhookDelivery).filter(endpoint__is_active=True, workspace__is_active=True)
     return rows.select_related("endpoint")
 
 

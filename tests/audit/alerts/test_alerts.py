@@ -23,7 +23,7 @@ from tests.audit.streams.receivers import HttpReceiver
 from tests.factories import Tenant
 from workspaces.delivery import outbox, webhooks
 from workspaces.delivery.mails import public_url
-from workspaces.models import Membership
+from workspaces.models import Membership, Workspace
 from workspaces.people.services import remove_member
 
 pytestmark = pytest.mark.django_db
@@ -192,6 +192,19 @@ def test_a_message_that_waits_goes_to_nobody_who_was_taken_out(tenant: Tenant) -
         "given_up",
         "given_up",
     ]
+
+
+def test_a_message_of_a_suspended_workspace_waits_until_that_is_open_again(tenant: Tenant) -> None:
+    """REL-2613."""
+    rule = make_rule(tenant, CONDITION.TIMEOUT, emails=["stays@example.org"], tells_bell=False)
+    write_entries(tenant, CALL, outcome=Outcome.TIMEOUT)
+    assert look(rule) is not None
+    workspace = Workspace.objects.filter(pk=tenant.workspace.pk)
+    workspace.update(is_active=False)
+    assert delivery.deliver_due() == 0
+    workspace.update(is_active=True)
+    assert delivery.deliver_due() == 1
+    assert [one.to for one in mail.outbox] == [["stays@example.org"]]
 
 
 @pytest.mark.parametrize("way", ["switched_off", "deleted"])

@@ -38,6 +38,7 @@ from workspaces.delivery import outbox, sending, webhooks
 from workspaces.delivery.outbox import PAUSES
 from workspaces.delivery.webhooks import signed_headers
 from workspaces.errors import InvalidInput, PermissionDenied
+from workspaces.models import Workspace
 
 
 class Program:
@@ -149,6 +150,21 @@ def test_a_program_that_fails_is_tried_again_with_the_same_id(
     assert deliver_due() == 0
     assert len({headers["webhook-id"] for headers, _ in program.heard}) == 1
     assert len({body for _, body in program.heard}) == 1
+
+
+def test_an_event_of_a_suspended_workspace_waits_until_that_is_open_again(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """REL-2613: nothing of it leaves meanwhile, and nothing is lost."""
+    chat.model.say("hello")
+    chat.ask()
+    make_due(chat)
+    workspace = Workspace.objects.filter(pk=chat.tenant.workspace.pk)
+    workspace.update(is_active=False)
+    assert deliver_due() == 0
+    workspace.update(is_active=True)
+    assert deliver_due() == 1
+    assert len(program.heard) == 1
 
 
 @pytest.mark.both_engines
