@@ -16,6 +16,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +48,7 @@ class Proof:
     """Functions of the product, promises by their ids, and the test's own file, of which one test stays."""
 
 
+@cache
 def second_proofs() -> frozenset[str]:
     """Give the listed tests, as pytest names them without parameters."""
     return frozenset(LIST.read_text(encoding="utf-8").split())
