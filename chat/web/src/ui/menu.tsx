@@ -27,8 +27,20 @@ export function Menu({ label, buttonClass, button, align = "start", children }: 
     const menu = popover.current;
     if (!menu) return;
     const toggled = (event: Event) => setOpen((event as ToggleEvent).newState === "open");
+    let closeLayer: (() => void) | undefined;
+    // Before anything is drawn: whoever goes back at once closes the menu, and does not leave the chat.
+    const toggles = (event: Event) => {
+      closeLayer?.();
+      const opens = (event as ToggleEvent).newState === "open";
+      closeLayer = opens && isTouch() ? openLayer(() => menu.hidePopover()) : undefined;
+    };
+    menu.addEventListener("beforetoggle", toggles);
     menu.addEventListener("toggle", toggled);
-    return () => menu.removeEventListener("toggle", toggled);
+    return () => {
+      closeLayer?.();
+      menu.removeEventListener("beforetoggle", toggles);
+      menu.removeEventListener("toggle", toggled);
+    };
   }, []);
   useLayoutEffect(() => {
     // Only now do the items exist, and with them the menu's size.
@@ -38,9 +50,6 @@ export function Menu({ label, buttonClass, button, align = "start", children }: 
       .querySelector<HTMLElement>("a[href], button:not(:disabled)")
       ?.focus({ preventScroll: true });
   }, [isOpen, align]);
-  useEffect(() => {
-    if (isOpen && isTouch()) return openLayer(() => popover.current?.hidePopover());
-  }, [isOpen]);
   return (
     <>
       <button
