@@ -63,7 +63,7 @@ _LINK = re.compile(
 )
 """Of a path: what lets somebody in, and what is before it."""
 
-_LONGEST_SECRET: Final = 16 * 1024
+LONGEST_SECRET: Final = 16 * 1024
 """Of those that may stand across the end of a text that is cut: no token is longer."""
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 """What hides nothing under whatever name."""
@@ -147,9 +147,9 @@ def cut_known(text: str, most: int, *, workspace_id: WorkspaceId) -> str:
 
     They are masked first: half of one would not be known. What is masked is shorter, so half of one may come near the end.
     """
-    masked = mask_known(text[: most + _LONGEST_SECRET], workspace_id=workspace_id)
-    if len(text) > most + _LONGEST_SECRET:
-        masked = masked[:-_LONGEST_SECRET]
+    masked = mask_known(text[: most + LONGEST_SECRET], workspace_id=workspace_id)
+    if len(text) > most + LONGEST_SECRET:
+        masked = masked[:-LONGEST_SECRET]
     return masked[:most]
 
 

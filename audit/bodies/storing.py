@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.bodies.commitments import KEY_BYTES, commit_to
 from audit.models import AuditBody
-from workspaces.redaction import MASK
+from workspaces.redaction import LONGEST_SECRET, MASK
 from workspaces.secrets import SecretUnreadable
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ PREVIEW_CHARACTERS: Final = 4_000
 """How much of arguments and results an entry shows by itself."""
 _MARGIN: Final = 64 * 1024
 """How far behind what is kept masking still looks, so that no secret is cut before it is recognised."""
-_LONGEST_SECRET: Final = 16 * 1024
 _NONCE_BYTES: Final = 12
 _write: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -168,7 +167,7 @@ def _without_ends(shown: Any, cut: Any, most: int) -> Any:
     What is masked is shorter, so such an end can come before the end of what is kept.
     """
     if isinstance(cut, str):
-        return shown[:-_LONGEST_SECRET] if len(cut) > most and shown != MASK else shown
+        return shown[:-LONGEST_SECRET] if len(cut) > most and shown != MASK else shown
     if isinstance(cut, dict) and isinstance(shown, dict):
         pairs = zip(shown.items(), cut.values(), strict=True)
         return {key: _without_ends(item, was, most) for (key, item), was in pairs}

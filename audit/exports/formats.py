@@ -20,6 +20,7 @@ from audit.exports.streams import (
     batches,
     batches_async,
     first_batch,
+    go_on,
     stream,
     stream_async,
 )
@@ -71,7 +72,9 @@ class Format:
     encode: Encode | None
     """How a batch is written; None: in a workbook, where batches follow from each other."""
 
-    def stream(self, *parts: WorkspaceQuerySet[AuditEntry], check: Check = bool) -> Iterator[bytes]:
+    def stream(
+        self, *parts: WorkspaceQuerySet[AuditEntry], check: Check = go_on
+    ) -> Iterator[bytes]:
         """Give the file piece by piece, for a synchronous server; one part follows the other."""
         found = batches(*parts, check=check)
         return stream(found, self.encode) if self.encode else write_workbook(found)
@@ -92,7 +95,7 @@ class Format:
         return Sample(lines=written.decode().split("\n")[:-1], size=size, head_size=head_size)
 
     def stream_async(
-        self, *parts: WorkspaceQuerySet[AuditEntry], check: Check = bool
+        self, *parts: WorkspaceQuerySet[AuditEntry], check: Check = go_on
     ) -> AsyncIterator[bytes]:
         """Give the same for an asynchronous one."""
         found = batches_async(*parts, check=check)

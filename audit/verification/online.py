@@ -258,9 +258,8 @@ def seen_until(verified: AuditEntry) -> datetime:
         began_at = datetime.fromisoformat(str(mapping_of(verified.details).get("began_at")))
         return min(began_at, verified.created_at)
     except (ValueError, TypeError):
-        return (
-            verified.created_at
-        )  # a version that did not note it, or somebody wrote it past Trellis
+        # A version that did not note it wrote the entry, or somebody past Trellis.
+        return verified.created_at
 
 
 def _start() -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ import { at, openPage, PLACE } from "../page";
 openPage({ body: PLACE });
 const { Dialog } = await import("../../src/ui/dialog");
 const { SearchField } = await import("../../src/ui/search-field");
+const { Menu } = await import("../../src/ui/menu");
 const { askFirst } = await import("../../src/pages/asking");
 const { moveTo, openLayer, pathOfPage, startLayers } = await import("../../src/browser/layers");
 
@@ -49,6 +50,27 @@ it("REL-2214: Back closes a dialog and stays in the chat; the next one leads on"
   await moved(() => history.back());
   expect(location.pathname).toBe("/w/w/");
   expect(leave).toHaveBeenCalledOnce();
+});
+
+it("REL-2525: on a touch screen a menu has its entry as soon as it opens, before anything is drawn", async () => {
+  vi.stubGlobal("matchMedia", () => ({ matches: true }));
+  act(() =>
+    render(
+      <Menu label="More" buttonClass="" button="…">
+        <button type="button">Rename</button>
+      </Menu>,
+      at(),
+    ),
+  );
+  const menu = at().querySelector("[popover]") as HTMLElement;
+  const toggles = (newState: string) =>
+    menu.dispatchEvent(Object.assign(new Event("beforetoggle"), { newState }));
+  menu.hidePopover = () => void toggles("closed");
+  toggles("open");
+  expect(history.state).toMatchObject({ layer: 1 });
+  await moved(() => history.back());
+  expect([location.pathname, history.state]).toEqual(["/w/w/c/one/", null]);
+  vi.unstubAllGlobals();
 });
 
 it("REL-2214: of several, Back closes the topmost alone", async () => {
