@@ -127,7 +127,7 @@ _ADVICE: Final = {
     "data_folder": "Nothing can be written to the data folder. Look whether its disk is full.",
     "cache": "The cache (Redis) does not answer.",
     "layer": "Nudges between processes (Redis) do not work.",
-    "log_key": "TRELLIS_AUDIT_KEY of this process is not the audit log's. Put that one back, and restart.",
+    "log_key": "TRELLIS_AUDIT_KEY of this process is not the audit log's. Put the log's key back and restart.",
     "log_signing": "A signing key of the audit log is missing.",
 }
 _outages: Final = {

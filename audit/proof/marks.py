@@ -37,7 +37,7 @@ _ENDS: Final = 3
 
 OTHER_KEY: Final = "entries of the log were written under another TRELLIS_AUDIT_KEY"
 PUT_BACK: Final = (
-    "Put that one back and restart. Under any other key, each of these entries looks as if Trellis had not written it."
+    "Put the log's key back and restart. Under any other key, its entries look as if Trellis had not written them."
     " If it is lost for good, run: python3 manage.py declare_keys_lost (“Lost keys” in docs/operations.md)."
 )
 

@@ -63,7 +63,7 @@ def test_another_key_is_told(tenant: Tenant) -> None:
     with other_key():
         found = looked()
         assert (found.state, found.text) == (FindingState.FAILED, marks.OTHER_KEY)
-        assert "Put that one back" in found.advice
+        assert "Put the log's key back" in found.advice
         errors = io.StringIO()
         with patch("config.management.commands.up.call_command"):
             Command(stdout=io.StringIO(), stderr=errors)._prepare("127.0.0.1", has_demo=False)
@@ -120,7 +120,7 @@ def test_a_process_with_another_key_calls_no_log_altered(
         with pytest.raises(OtherLogKey):
             sealer.seal_pending()
     assert "The log has another TRELLIS_AUDIT_KEY than this process" in words
-    assert "Put that one back" in words
+    assert "Put the log's key back" in words
     entries = AuditEntry.objects.across_workspaces()
     assert not entries.filter(action__in=[Action.LOG_VERIFIED, Action.LOG_INTRUSION]).exists()
     assert PendingSeal.objects.count() == 2
