@@ -9,7 +9,9 @@ from itertools import pairwise
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from tests.patience import PATIENCE, wait_until
 from tests.threads import Threads
+from workspaces.database.sqlite.writer_queue import WriterQueue
 from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.django_db(transaction=True)]
@@ -36,6 +38,20 @@ def test_writers_take_turns_without_sleeping() -> None:
     gaps = sorted(begun - ended for (_, ended), (begun, _) in pairwise(held))
     # SQLite's own waiting sleeps for up to a tenth of a second, and most of them would.
     assert gaps[len(gaps) // 2] < 0.02, gaps
+
+
+def test_nobody_is_overtaken_for_long() -> None:
+    """REL-2671: whoever comes again and again lets one go first that has waited for a moment."""
+    queue = WriterQueue()
+    assert queue.acquire(PATIENCE)
+    with Threads(1) as pool:
+        waits = pool.submit(queue.acquire, PATIENCE)
+        wait_until(queue.is_closed)
+        queue.release()
+        assert not queue.acquire(0), "who has had it comes first again"
+        assert waits.result()
+    queue.release()
+    assert queue.acquire(0)
 
 
 def _fail() -> None:

@@ -15,7 +15,9 @@ from typing import Any, Final
 from django.db.backends.sqlite3 import base
 from django.db.utils import OperationalError
 
-_queues: dict[str, threading.Lock] = {}
+from workspaces.database.sqlite.writer_queue import WriterQueue
+
+_queues: dict[str, WriterQueue] = {}
 _lock = threading.Lock()
 _PATIENCE_SECONDS: Final = 20.0
 """Where the settings name no time."""
@@ -62,9 +64,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
             leave()
 
 
-def _queue_of(name: str) -> threading.Lock:
+def _queue_of(name: str) -> WriterQueue:
     with _lock:
-        return _queues.setdefault(name, threading.Lock())
+        return _queues.setdefault(name, WriterQueue())
 
 
 def _begin_anew() -> None:
