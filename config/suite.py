@@ -39,7 +39,7 @@ from config.suite_results import ARTIFACTS, Result, print_result, summarise
 BIN = VENV / "bin"
 PYTEST = (str(PYTHON), "-m", "pytest")
 MANAGE = (str(PYTHON), "manage.py")
-PROCESSES = "4"
+PROCESSES = "3"
 """Of one run of pytest. Tests wait for servers now and then, so four keep two processors busy."""
 MOST_TRIED_AGAIN = 3
 """Of one stage. Where more tests fail, the machine is not to blame."""
@@ -154,7 +154,7 @@ def _stages_beside(*, is_full: bool) -> list[Stage]:
         ),
         Stage(
             name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
-            command=[*_pytest("tests", "--ignore=tests/e2e", "-n", "2"), *usual],
+            command=[*_pytest("tests", "--ignore=tests/e2e", "-n", "1"), *usual],
             environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
         ),
     ]

@@ -441,7 +441,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    turns = min(options.turns, 28) if options.short else options.turns
+    turns = min(options.turns, 16) if options.short else options.turns
     print(f"seed                {seed}", flush=True)
     account = Account()
     lease = 4.0 if options.short else 15.0
