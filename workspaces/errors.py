@@ -14,13 +14,19 @@ DomainError
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from workspaces.words.texts import gettext
 from workspaces.words.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
     from workspaces.words.texts import Text
+
+
+RETRY_SECONDS: Final = 5
+"""What a caller is told to wait, unless the error knows better."""
+ASKED_AGAIN: Final = frozenset({429, 503})
+"""Statuses after which it may help to ask again."""
 
 
 class DomainError(Exception):
@@ -33,6 +39,7 @@ class DomainError(Exception):
     code = "error"
     status = 400
     default_message: ClassVar[Text] = _("This did not work. Try again.")
+    retry_seconds = RETRY_SECONDS
 
     def __init__(
         self,
@@ -109,6 +116,10 @@ class RateLimited(DomainError):
     code = "rate_limited"
     status = 429
     default_message = _("Too many requests. Wait a moment and try again.")
+
+    def __init__(self, message: Text | None = None, *, retry_seconds: int = RETRY_SECONDS) -> None:
+        self.retry_seconds = retry_seconds
+        super().__init__(message)
 
 
 class NoWorkspace(DomainError):

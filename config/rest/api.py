@@ -32,7 +32,6 @@ import config.platform.platform_api
 import config.workspace_files.api
 import mcp_servers.pages.api
 import workspaces.api.platform
-from config.serving.errors import RETRY_SECONDS
 from mcp_servers.pages import extensions
 from workspaces.api import account as account_api
 from workspaces.api import list_views as list_views_api
@@ -43,7 +42,7 @@ from workspaces.api import requests as requests_api
 from workspaces.api.parsing import BodyTooLarge
 from workspaces.api.viewsets import CallerThrottle
 from workspaces.database import drop_dead_connections, is_unavailable
-from workspaces.errors import DomainError, InvalidInput
+from workspaces.errors import ASKED_AGAIN, RETRY_SECONDS, DomainError, InvalidInput
 from workspaces.write_conflicts import as_conflict
 
 
@@ -61,6 +60,16 @@ class ServiceUnavailable(exceptions.APIException):
     default_detail = "This is not possible at the moment. Please try again soon."
     wait = RETRY_SECONDS
     """The REST framework makes a Retry-After of it."""
+
+
+class Refused(exceptions.APIException):
+    """An expected failure of ours, with the time after which to ask again where that may help."""
+
+    def __init__(self, error: DomainError) -> None:
+        super().__init__(error.message, code=error.code)
+        self.status_code = error.status
+        if error.status in ASKED_AGAIN:
+            self.wait = error.retry_seconds
 
 
 class ApiErrors(ExceptionFormatter):
@@ -86,11 +95,7 @@ class ApiExceptionHandler(ExceptionHandler):
         if isinstance(exc, InvalidInput) and exc.fields:
             return DomainValidationError(exc.fields, code=exc.code)
         if isinstance(exc, DomainError):
-            if exc.status == ServiceUnavailable.status_code:
-                return ServiceUnavailable(exc.message, code=exc.code)
-            error = exceptions.APIException(exc.message, code=exc.code)
-            error.status_code = exc.status
-            return error
+            return Refused(exc)
         if is_unavailable(exc):
             drop_dead_connections()
             return ServiceUnavailable()

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from workspaces.database import drop_dead_connections, is_unavailable
-from workspaces.errors import DomainError
+from workspaces.errors import ASKED_AGAIN, RETRY_SECONDS, DomainError
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
@@ -36,8 +36,6 @@ UNSENT = "#unsent"
 _OAUTH_PATHS = frozenset({"/oauth/token", "/oauth/revoke", "/oauth/register"})
 """What OAuth clients call, and read errors of as RFC 6749, section 5.2 has them."""
 _OAUTH_CODES = {500: "server_error", 503: "temporarily_unavailable"}
-RETRY_SECONDS = 5
-"""What a caller is told to wait after a 503."""
 
 
 def _answer(
@@ -47,20 +45,20 @@ def _answer(
     detail: str | None = None,
     code: str | None = None,
     is_about_access: bool = True,
+    retry_seconds: int = RETRY_SECONDS,
 ) -> HttpResponse:
     known_code, known_text = _TEXTS.get(status, ("error", _("This did not work. Try again.")))
     code, text = code or known_code, detail or _(known_text)
+    headers = _headers(status, retry_seconds)
     if request.path_info.startswith("/api/"):
         kind = "server_error" if status >= 500 else "client_error"
         errors = [{"code": code, "detail": text, "attr": None}]
-        return JsonResponse(
-            {"type": kind, "errors": errors}, status=status, headers=_headers(status)
-        )
+        return JsonResponse({"type": kind, "errors": errors}, status=status, headers=headers)
     if request.path_info in _OAUTH_PATHS:
         return JsonResponse(
             {"error": _OAUTH_CODES.get(status, "invalid_request"), "error_description": text},
             status=status,
-            headers={"Cache-Control": "no-store", **_headers(status)},
+            headers={"Cache-Control": "no-store", **headers},
         )
     request_id = str(getattr(request, "request_id", ""))
     context = {
@@ -79,7 +77,7 @@ def _answer(
         body = format_html(
             "<!doctype html><title>{}</title><p>{}</p><p>{}</p>", status, text, request_id
         )
-    return HttpResponse(body, status=status, headers=_headers(status))
+    return HttpResponse(body, status=status, headers=headers)
 
 
 def page_before(request: HttpRequest) -> str:
@@ -99,8 +97,8 @@ def _way_back(request: HttpRequest) -> str:
     return f"{before}{UNSENT}" if before else ""
 
 
-def _headers(status: int) -> dict[str, str]:
-    return {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
+def _headers(status: int, retry_seconds: int) -> dict[str, str]:
+    return {"Retry-After": str(retry_seconds)} if status in ASKED_AGAIN else {}
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -173,9 +171,15 @@ def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
             error.message,
             status=error.status,
             content_type="text/plain; charset=utf-8",
-            headers=_headers(error.status),
+            headers=_headers(error.status, error.retry_seconds),
         )
-    return _answer(request, error.status, detail=error.message, code=error.code)
+    return _answer(
+        request,
+        error.status,
+        detail=error.message,
+        code=error.code,
+        retry_seconds=error.retry_seconds,
+    )
 
 
 def csrf_failure(request: HttpRequest, reason: str | _StrPromise = "") -> HttpResponse:

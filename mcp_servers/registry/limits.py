@@ -36,4 +36,7 @@ def count_up(key: str, most: int) -> None:
     except ValueError:  # it ran out between the two
         return
     if count > most:
-        raise RateLimited(_("Too many requests at once. Wait a few minutes and try again."))
+        raise RateLimited(
+            _("Too many requests at once. Wait a few minutes and try again."),
+            retry_seconds=WINDOW_SECONDS,
+        )

@@ -131,7 +131,7 @@ def _counted(request: WorkspaceRequest, what: str, most: int) -> HttpResponse | 
         count_up(f"client-{what}:{client_address(request)}", most)
     except RateLimited as error:
         response = _refused("temporarily_unavailable", error.message, status=429)
-        response["Retry-After"] = "600"
+        response["Retry-After"] = str(error.retry_seconds)
         return response
     return None
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
+from mcp_servers.client.connections import calls
 from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.pages.api.tools import OutcomeOutput, outcome_in_json
@@ -24,6 +25,7 @@ from mcp_servers.registry.services.call_rules import (
     change_call_rule,
     create_call_rule,
 )
+from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
@@ -141,6 +143,27 @@ def test_unfit_arguments_are_told(api: Api, trusted: McpServer, counting: Counti
         status, answer = api("POST", f"tools/{echo.pk}/test/", {"arguments": arguments})
         assert (status, answer["errors"][0]["code"]) == (422, "invalid_arguments")
     assert counting.calls == []
+
+
+def test_whoever_is_refused_for_now_reads_when_to_ask_again(
+    tenant: Tenant, trusted: McpServer, counting: CountingServer
+) -> None:
+    """REL-2672: a server with all its slots taken."""
+    trusted.connection_config = {
+        "max_concurrent_calls": 1,
+        "max_queued_calls": 1,
+        "queue_seconds": 0,
+    }
+    trusted.save()
+    assert calls.slots_of(connection_spec(trusted)).try_take()
+    answer = tenant.client("admin").post(
+        f"/api/tools/{tool_of(trusted, 'echo').pk}/test/",
+        {"arguments": {"text": "hi"}},
+        content_type="application/json",
+        headers={"X-Workspace": tenant.workspace.slug},
+    )
+    assert (answer.status_code, answer["Retry-After"]) == (429, "5")
+    assert answer.json()["errors"][0]["code"] == "server_busy"
 
 
 @pytest.mark.parametrize("role", ["member", "auditor"])
