@@ -24,6 +24,9 @@ class StdioProgramAdmin(PlatformModelAdmin):
     form = ProgramEntryForm
     deletion_note = _("Nobody can add a server that runs it any more. No server runs it now.")
     list_display = ("title", "slug", "command", "is_enabled", "problem")
+    where_from = _(
+        "A program is an MCP server that Trellis starts on this machine. Workspaces choose among those that you add here."
+    )
     search_fields: ClassVar[Any] = ("title", "slug")
     fieldsets = (
         (None, {"fields": ("title", "slug", "description", "is_enabled", "problem")}),
@@ -59,6 +62,26 @@ class StdioProgramAdmin(PlatformModelAdmin):
                     " or correct the path, then save this program again: Trellis starts only the files that it saw."
                 )
                 messages.warning(request, message % {"missing": ", ".join(missing)})
+            elif not change:
+                messages.info(
+                    request,
+                    _("To use it, open Servers in a workspace, then “Add a server” and “Program”."),
+                )
+
+    def get_fieldsets(self, request: HttpRequest, obj: StdioProgram | None = None) -> Any:
+        """What is found out about a program comes once it is there."""
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        return [
+            (
+                name,
+                {
+                    **options,
+                    "fields": [f for f in options["fields"] if f not in self.readonly_fields],
+                },
+            )
+            for name, options in super().get_fieldsets(request, obj)
+        ]
 
     def delete_model(self, request: HttpRequest, obj: StdioProgram) -> None:
         with telling(request):
