@@ -180,6 +180,10 @@ class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
 class SignInForm(TakesAddresses, LoginForm):
     """Sign-in, with an address that may have been pasted."""
 
+    def has_nobody(self) -> bool:
+        """Whether nobody could sign in, since there is no account yet."""
+        return not User.objects.exists()
+
 
 class InvitedSignupForm(TakesAddresses, SignupForm):
     """Sign-up by invitation also asks for a name."""
