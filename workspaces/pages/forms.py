@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import (
@@ -33,6 +34,9 @@ from workspaces.people.joining import ROLES as JOIN_ROLES
 from workspaces.people.public_mail import is_public_mail
 from workspaces.people.tokens import owns_platform, scopes_for
 from workspaces.words.formats import time_zones
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 LIFETIMES = [
     ("7", _("7 days")),
@@ -150,6 +154,28 @@ class FormatsForm(forms.Form):
         cast(forms.ChoiceField, self.fields["time_zone"]).choices = groups
 
 
+_NEW_PASSWORD: Final = {
+    "oldpassword": _("Current password"),
+    "password1": _("New password"),
+    "password2": _("New password (again)"),
+}
+_LEAST_PASSWORD: Final = _("At least ten characters.")
+
+
+class _NamesFields(forms.BaseForm):
+    """Names and help of fields as elsewhere: in sentence case, short, and not once more within the fields."""
+
+    NAMES: ClassVar[Mapping[str, StrOrPromise]] = _NEW_PASSWORD
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in self.NAMES.keys() & self.fields.keys():
+            self.fields[name].label = self.NAMES[name]
+            self.fields[name].widget.attrs.pop("placeholder", None)
+        # The other rules are for passwords that nobody should have, and are told where one breaks them.
+        self.fields["password1"].help_text = _LEAST_PASSWORD
+
+
 class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
     """Who owns the installation, and what the first workspace is called."""
 
@@ -162,7 +188,7 @@ class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
         strip=False,
         max_length=1000,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("At least ten characters."),
+        help_text=_LEAST_PASSWORD,
     )
     workspace_name = forms.CharField(
         max_length=100,
@@ -185,8 +211,14 @@ class SignInForm(TakesAddresses, LoginForm):
         return not User.objects.exists()
 
 
-class InvitedSignupForm(TakesAddresses, SignupForm):
+class InvitedSignupForm(_NamesFields, TakesAddresses, SignupForm):
     """Sign-up by invitation also asks for a name."""
+
+    NAMES: ClassVar = {
+        "email": _("E-mail address"),
+        "password1": _("Password"),
+        "password2": _("Password (again)"),
+    }
 
     name = forms.CharField(max_length=150, required=False, label=_("Your name"))
     field_order = ["email", "name", "password1", "password2"]
@@ -224,28 +256,11 @@ class ChangeAddressForm(TakesAddresses, AddEmailForm):
         return row
 
 
-_PASSWORDS = {
-    "oldpassword": _("Current password"),
-    "password1": _("New password"),
-    "password2": _("New password (again)"),
-}
-
-
-class _NamesPasswords(forms.BaseForm):
-    """The fields' names as elsewhere: in sentence case, and not once more within the fields."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        for name in _PASSWORDS.keys() & self.fields.keys():
-            self.fields[name].label = _PASSWORDS[name]
-            self.fields[name].widget.attrs.pop("placeholder", None)
-
-
-class NewPasswordForm(_NamesPasswords, ChangePasswordForm):
+class NewPasswordForm(_NamesFields, ChangePasswordForm):
     """Another password, from somebody who knows the one before."""
 
 
-class ForgottenPasswordForm(_NamesPasswords, ResetPasswordKeyForm):
+class ForgottenPasswordForm(_NamesFields, ResetPasswordKeyForm):
     """Another password, from somebody who opened the link of a mail."""
 
 
