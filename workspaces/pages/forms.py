@@ -18,6 +18,7 @@ from allauth.account.forms import (
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django import forms
+from django.conf import settings
 from django.db.models import TextChoices
 from django.http import HttpRequest
 from django.utils import timezone
@@ -172,8 +173,17 @@ class _NamesFields(forms.BaseForm):
         for name in self.NAMES.keys() & self.fields.keys():
             self.fields[name].label = self.NAMES[name]
             self.fields[name].widget.attrs.pop("placeholder", None)
-        # The other rules are for passwords that nobody should have, and are told where one breaks them.
-        self.fields["password1"].help_text = _LEAST_PASSWORD
+        if "password1" in self.fields:
+            # The other rules are for passwords that nobody should have, and are told where one breaks them.
+            self.fields["password1"].help_text = _LEAST_PASSWORD
+
+
+class _AnswersByMail(_NamesFields):
+    """Forms after which a mail is sent."""
+
+    def is_without_mail(self) -> bool:
+        """Whether it is only written to a file, since no mail server is configured."""
+        return settings.TRELLIS.email_host is None
 
 
 class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
@@ -238,8 +248,10 @@ class InvitedSignupForm(_NamesFields, TakesAddresses, SignupForm):
         return super().save(request)
 
 
-class ChangeAddressForm(TakesAddresses, AddEmailForm):
+class ChangeAddressForm(_AnswersByMail, TakesAddresses, AddEmailForm):
     """Another address for the account: noted, until its mail is answered."""
+
+    NAMES: ClassVar = {"email": _("New e-mail address")}
 
     def clean_email(self) -> str:
         email = get_adapter().clean_email(self.cleaned_data["email"].lower())
@@ -264,9 +276,10 @@ class ForgottenPasswordForm(_NamesFields, ResetPasswordKeyForm):
     """Another password, from somebody who opened the link of a mail."""
 
 
-class ResetForm(TakesAddresses, ResetPasswordForm):
+class ResetForm(_AnswersByMail, TakesAddresses, ResetPasswordForm):
     """A link for a new password goes only to an address that counts."""
 
+    NAMES: ClassVar = {"email": _("E-mail address")}
     users: list[User]
 
     def clean_email(self) -> str:
