@@ -190,6 +190,7 @@ def test_the_menu_of_files_says_what_the_filters_narrow(tenant: Tenant) -> None:
     assert filtered.count("?tool=echo") >= filtered.count("audit/export.") == 5
     assert "proof.jsonl" not in filtered
     assert "proof.jsonl" in whole
+    assert "python3 trellis_verify.py trellis-proof-" in whole
     assert "export.csv" not in whole
 
 
