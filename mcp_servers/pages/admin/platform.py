@@ -124,6 +124,9 @@ class StdioProgramAdmin(PlatformModelAdmin):
 class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     """The servers of the platform's file, as workspaces may know them; the file itself is where they are changed."""
 
+    where_from = _(
+        "You name them in a file on this machine, see MCP_SERVERS_FILE in docs/configuration.md. Workspaces choose among them."
+    )
     list_display = ("name", "transport", "target_label", "is_required", "is_present")
     list_filter = ("is_required", "is_present", "transport")
     search_fields: ClassVar[Any] = ("name",)
