@@ -202,14 +202,14 @@ def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
     record_changed(row, actor=actor, before={"role": "member"}, after={"role": "admin"})
     record_deleted(row, actor=actor)
     nameless = SharedChat(workspace=tenant.workspace, owner=tenant.member)
-    changed = dict.fromkeys(("audience", "note", "readers", "text"), "a")
+    changed = dict.fromkeys(("note", "text", "readers", "audience"), "a")
     record_changed(nameless, actor=actor, before=dict.fromkeys(changed, ""), after=changed)
     page = " ".join(tenant.client("auditor").get(url(tenant)).content.decode().split())
     shown = re.findall(
         r'> ?((?:shared chat|invitation)[^<]*?) ?</span> (?:<span class="help[^"]*">([^<]+))?', page
     )
     assert shown == [
-        ("shared chat", "audience, note, readers …"),
+        ("shared chat", "note, text, readers …"),
         (f"invitation {row}", "removed"),
         (f"invitation {row}", "role"),
         (f"invitation {row}", "added"),
