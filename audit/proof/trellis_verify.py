@@ -847,7 +847,7 @@ def lines_of(report: VerificationReport) -> Iterator[str]:
     for note in report.notes:
         yield f"Note: {note}"
     for fingerprint in report.fingerprints:
-        yield f"Signed with key {fingerprint}; compare it with what you were told by another way."
+        yield f"Signed with key {fingerprint}. Compare it with the one that the operator gave you by another way."
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -98,8 +98,8 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
         }
         help_texts: ClassVar[Any] = {
             "base_url": _(
-                "Type a provider's name, and choose its address. Any other one goes up to and including /v1, for most"
-                " providers. A query, such as ?api-version=2024-10-21, may follow."
+                "Type a provider's name and choose its address, or write another one. Most end with /v1. A query, such as"
+                " ?api-version=2024-10-21, may follow."
             ),
             "default_model": _(
                 "By the provider's own name for it. Buds may use its other models, too."

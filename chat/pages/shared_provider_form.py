@@ -82,8 +82,8 @@ class SharedProviderForm(_MayTakeAway):
         max_length=500,
         widget=SharedAddressInput(attrs={"spellcheck": "false"}),
         help_text=_(
-            "Type a provider's name, and choose its address. Any other one goes up to and including /v1, for most"
-            " providers. It may be on a private network. Workspaces never see it."
+            "Type a provider's name and choose its address, or write another one. Most end with /v1. It may be on a"
+            " private network. Workspaces never see it."
         ),
     )
     default_model = forms.CharField(

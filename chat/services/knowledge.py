@@ -57,7 +57,7 @@ def add_knowledge(*, bud: Bud, name: str, content: bytes, actor: Actor) -> Knowl
     name = _checked_name(name)
     most = settings.TRELLIS.artifact_max_bytes
     if len(content) > most:
-        raise FileTooLarge(_("A file has at most %(most)s MiB.") % {"most": most // (1024 * 1024)})
+        raise FileTooLarge(_("A file has at most %(most)s MB.") % {"most": most // (1024 * 1024)})
     _check_room(bud, name, len(content))
     content_type = find_type(content, name)
     text = wait_for(_read, content, content_type)
@@ -147,7 +147,7 @@ def _check_room(bud: Bud, name: str, size: int) -> None:
     if total + size > MOST_BYTES:
         most = MOST_BYTES // (1024 * 1024)
         raise FileTooLarge(
-            _("All knowledge files of a bud together have at most %(most)s MiB.") % {"most": most}
+            _("All knowledge files of a bud together have at most %(most)s MB.") % {"most": most}
         )
 
 

@@ -280,8 +280,8 @@ def _hits(
 
 def _hit_in_call(row: ToolCall, parts: list[SearchTerm]) -> SearchHit:
     given = " ".join(_values(row.arguments))[:MOST_GIVEN]
-    named = f"{row.server_name} {row.tool_name} {row.tool_title} {row.function_name}"
     name = row.tool_name or row.function_name
+    named = " ".join(dict.fromkeys(filter(None, (row.server_name, name, row.tool_title))))
     return SearchHit(
         found_in=FoundIn.CALL,
         conversation=row.message.conversation,

@@ -361,7 +361,7 @@ def _steps(workspace: Workspace, actor: Actor) -> list[Step]:
         ),
         Step(
             title=_("Invite people"),
-            text=_("They get a link by mail and choose a password themselves."),
+            text=_("Each gets a link of their own and chooses a password."),
             action=_("Invite somebody"),
             url=reverse("workspaces:invite", args=[workspace.slug]),
             is_done=Membership.objects.for_workspace(workspace).order_by()[:2].count() > 1

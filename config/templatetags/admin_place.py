@@ -8,15 +8,16 @@ from django import template
 from django.contrib import admin
 from django.template import RequestContext
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from config.admin.admin_site import TITLES
 
 register = template.Library()
 
 
-@register.inclusion_tag("unfold/helpers/header_title.html", takes_context=True)
+@register.inclusion_tag("config/admin_place.html", takes_context=True)
 def admin_place(context: RequestContext) -> dict[str, Any]:
-    """Show the group, the page and the row; the page's own title where it is of no model."""
+    """Show the group, the page and the row, by its own name; the page's own title where it is of no model."""
     opts: Any = context.get("opts")
     shown: Any = admin.site._registry.get(opts.model) if opts else None
     if shown is None:
@@ -25,7 +26,7 @@ def admin_place(context: RequestContext) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [
         {"title": TITLES[shown.section]},
         {
-            "title": shown.page_name or opts.verbose_name_plural,
+            "title": capfirst(shown.page_name or opts.verbose_name_plural),
             "link": reverse(f"{name}_changelist"),
         },
     ]

@@ -18,6 +18,9 @@ from workspaces.pages.row_actions import ConfirmQuestion, row_action
 class KlavisAccountAdmin(ReadOnlyAdmin):
     """The workspace's account; its key is never shown."""
 
+    where_from = _(
+        "Klavis hosts MCP servers. Connect an account under “Servers”, “Add a server”, “Klavis”."
+    )
     list_display = ("base_url", "dialect", "is_active", "checked_at", "problem")
     fields = (
         *("base_url", "dialect", "found_dialect", "is_active", "catalogue_read_at"),
@@ -30,6 +33,9 @@ class KlavisAccountAdmin(ReadOnlyAdmin):
 class KlavisInstanceAdmin(ReadOnlyAdmin):
     """Hosted instances of the workspace and of its people; never where they are."""
 
+    where_from = _(
+        "Servers that Klavis hosts for this workspace. Install them under “Servers”, “Add a server”, “Klavis”."
+    )
     list_display = ("title", "whose", "state", "is_read_only", "uses_rest", "last_checked_at")
     list_filter = ("state",)
     list_select_related = ("user", "workspace")
@@ -72,6 +78,9 @@ class KlavisInstanceAdmin(ReadOnlyAdmin):
 class KlavisRemovalAdmin(ReadOnlyAdmin):
     """Deletions that the provider has not confirmed."""
 
+    where_from = _(
+        "What was removed here, and what Klavis has not deleted yet. Trellis tries again by itself."
+    )
     list_display = ("label", "kind", "created_at", "attempts", "next_attempt_at", "last_error")
     fields = list_display
     readonly_fields = fields

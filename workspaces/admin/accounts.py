@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import allauth.account.admin  # noqa: F401 - registers what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.filters import BooleanFieldListFilter
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.http import HttpRequest
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
@@ -25,6 +27,8 @@ from workspaces.people.pictures import inline_picture
 from workspaces.people.platform import remove_picture_of, save_account, switch_account
 
 if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
     from workspaces.middleware import WorkspaceRequest
 
 admin.site.unregister(Group)
@@ -44,8 +48,37 @@ class _OneOfAnAddress(forms.ModelForm):
         return email
 
 
+_ACTIVE = _("Active")
+_OWNS_PLATFORM = _("Owner of the platform")
+
+
 class AccountForm(_OneOfAnAddress, UserChangeForm):
     """An account as it is stored."""
+
+    class Meta(UserChangeForm.Meta):
+        labels: ClassVar = {"is_active": _ACTIVE, "is_superuser": _OWNS_PLATFORM}
+        help_texts: ClassVar = {
+            "is_superuser": _("They may do everything in the whole installation."),
+        }
+
+
+class _NamedFilter(BooleanFieldListFilter):
+    """A filter with the name that the form and the list have for it."""
+
+    NAME: ClassVar[StrOrPromise]
+    horizontal = True  # as the package draws those of its own
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.title = str(self.NAME).lower()
+
+
+class _ByActive(_NamedFilter):
+    NAME = _ACTIVE
+
+
+class _ByOwner(_NamedFilter):
+    NAME = _OWNS_PLATFORM
 
 
 class NewAccountForm(_OneOfAnAddress, UserCreationForm):
@@ -80,18 +113,21 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
     list_display = [
-        *("email", "is_address_confirmed", "name", "is_active", "is_superuser", "last_login"),
+        *("email", "is_address_confirmed", "name", "active", "owns_platform", "last_login"),
     ]
-    list_filter = ["is_active", "is_superuser", "is_address_confirmed"]
+    list_filter = [
+        *(("is_active", _ByActive), ("is_superuser", _ByOwner)),
+        "is_address_confirmed",
+    ]
     search_fields = ["email", "name"]
     ordering = ["email"]
     filter_horizontal = []
     fieldsets = [
-        (None, {"fields": ["email", "name", "picture", "password"]}),
+        (None, {"fields": ["email", "name", "picture", "new_password"]}),
         (_("Rights"), {"fields": ["is_active", "is_superuser"]}),
         (_("Times"), {"fields": ["last_login", "created_at"]}),
     ]
-    readonly_fields = ["picture", "last_login", "created_at"]
+    readonly_fields = ["picture", "new_password", "last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
     actions = ["switch_off", "switch_on", "remove_picture"]
 
@@ -161,6 +197,27 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     )
     def remove_picture(self, request: HttpRequest, row: User) -> None:
         remove_picture_of(account=row, actor=actor_of(request))
+
+    @admin.display(description=_ACTIVE, ordering="is_active", boolean=True)
+    def active(self, account: User) -> bool:
+        """In the words of the form."""
+        return account.is_active
+
+    @admin.display(description=_OWNS_PLATFORM, ordering="is_superuser", boolean=True)
+    def owns_platform(self, account: User) -> bool:
+        """In the words of the form."""
+        return account.is_superuser
+
+    @admin.display(description=_("Password"))
+    def new_password(self, account: User) -> str:
+        """Not what is stored of it, which tells nobody anything."""
+        address = reverse("admin:auth_user_password_change", args=[account.pk])
+        return format_html(
+            '{} <a class="text-primary-600 underline dark:text-primary-500" href="{}">{}</a>',
+            _("Nobody can read it."),
+            address,
+            _("Set another one"),
+        )
 
     @admin.display(description=_("picture"))
     def picture(self, account: User) -> str:

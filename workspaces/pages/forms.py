@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import (
@@ -17,6 +18,7 @@ from allauth.account.forms import (
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from django import forms
+from django.conf import settings
 from django.db.models import TextChoices
 from django.http import HttpRequest
 from django.utils import timezone
@@ -33,6 +35,9 @@ from workspaces.people.joining import ROLES as JOIN_ROLES
 from workspaces.people.public_mail import is_public_mail
 from workspaces.people.tokens import owns_platform, scopes_for
 from workspaces.words.formats import time_zones
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 LIFETIMES = [
     ("7", _("7 days")),
@@ -150,6 +155,37 @@ class FormatsForm(forms.Form):
         cast(forms.ChoiceField, self.fields["time_zone"]).choices = groups
 
 
+_NEW_PASSWORD: Final = {
+    "oldpassword": _("Current password"),
+    "password1": _("New password"),
+    "password2": _("New password (again)"),
+}
+_LEAST_PASSWORD: Final = _("At least ten characters.")
+
+
+class _NamesFields(forms.BaseForm):
+    """Names and help of fields as elsewhere: in sentence case, short, and not once more within the fields."""
+
+    NAMES: ClassVar[Mapping[str, StrOrPromise]] = _NEW_PASSWORD
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in self.NAMES.keys() & self.fields.keys():
+            self.fields[name].label = self.NAMES[name]
+            self.fields[name].widget.attrs.pop("placeholder", None)
+        if "password1" in self.fields:
+            # The other rules are for passwords that nobody should have, and are told where one breaks them.
+            self.fields["password1"].help_text = _LEAST_PASSWORD
+
+
+class _AnswersByMail(_NamesFields):
+    """Forms after which a mail is sent."""
+
+    def is_without_mail(self) -> bool:
+        """Whether it is only written to a file, since no mail server is configured."""
+        return settings.TRELLIS.email_host is None
+
+
 class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
     """Who owns the installation, and what the first workspace is called."""
 
@@ -162,7 +198,7 @@ class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
         strip=False,
         max_length=1000,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("At least ten characters."),
+        help_text=_LEAST_PASSWORD,
     )
     workspace_name = forms.CharField(
         max_length=100,
@@ -180,9 +216,19 @@ class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
 class SignInForm(TakesAddresses, LoginForm):
     """Sign-in, with an address that may have been pasted."""
 
+    def has_nobody(self) -> bool:
+        """Whether nobody could sign in, since there is no account yet."""
+        return not User.objects.exists()
 
-class InvitedSignupForm(TakesAddresses, SignupForm):
+
+class InvitedSignupForm(_NamesFields, TakesAddresses, SignupForm):
     """Sign-up by invitation also asks for a name."""
+
+    NAMES: ClassVar = {
+        "email": _("E-mail address"),
+        "password1": _("Password"),
+        "password2": _("Password (again)"),
+    }
 
     name = forms.CharField(max_length=150, required=False, label=_("Your name"))
     field_order = ["email", "name", "password1", "password2"]
@@ -202,8 +248,10 @@ class InvitedSignupForm(TakesAddresses, SignupForm):
         return super().save(request)
 
 
-class ChangeAddressForm(TakesAddresses, AddEmailForm):
+class ChangeAddressForm(_AnswersByMail, TakesAddresses, AddEmailForm):
     """Another address for the account: noted, until its mail is answered."""
+
+    NAMES: ClassVar = {"email": _("New e-mail address")}
 
     def clean_email(self) -> str:
         email = get_adapter().clean_email(self.cleaned_data["email"].lower())
@@ -220,34 +268,18 @@ class ChangeAddressForm(TakesAddresses, AddEmailForm):
         return row
 
 
-_PASSWORDS = {
-    "oldpassword": _("Current password"),
-    "password1": _("New password"),
-    "password2": _("New password (again)"),
-}
-
-
-class _NamesPasswords(forms.BaseForm):
-    """The fields' names as elsewhere: in sentence case, and not once more within the fields."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        for name in _PASSWORDS.keys() & self.fields.keys():
-            self.fields[name].label = _PASSWORDS[name]
-            self.fields[name].widget.attrs.pop("placeholder", None)
-
-
-class NewPasswordForm(_NamesPasswords, ChangePasswordForm):
+class NewPasswordForm(_NamesFields, ChangePasswordForm):
     """Another password, from somebody who knows the one before."""
 
 
-class ForgottenPasswordForm(_NamesPasswords, ResetPasswordKeyForm):
+class ForgottenPasswordForm(_NamesFields, ResetPasswordKeyForm):
     """Another password, from somebody who opened the link of a mail."""
 
 
-class ResetForm(TakesAddresses, ResetPasswordForm):
+class ResetForm(_AnswersByMail, TakesAddresses, ResetPasswordForm):
     """A link for a new password goes only to an address that counts."""
 
+    NAMES: ClassVar = {"email": _("E-mail address")}
     users: list[User]
 
     def clean_email(self) -> str:

@@ -23,6 +23,9 @@ class ActionRuleAdmin(ReadOnlyAdmin):
     """Rules on actions that a hosted server's tool runs by name."""
 
     section = AdminSection.RULES
+    where_from = _(
+        "They say which actions of a server at Klavis run, ask first or are blocked. You make them on that server's page."
+    )
     list_display = ("action", "service", "category", "server", "effect")
     list_filter = ("effect",)
     list_select_related = ("server__workspace",)

@@ -20,6 +20,9 @@ class OAuthGrantAdmin(ReadOnly, OfServerAdmin):
     """Accounts at the workspace's servers. What was granted is never shown."""
 
     manage_permission = Permission.MANAGE_SERVERS
+    where_from = _(
+        "People connect their accounts where a server asks them to sign in. Here you see each one, and can disconnect it."
+    )
     list_display = ("server", "whose", "account", "granted_at", "last_used_at", "is_connected")
     list_select_related = ("server__workspace", "client", "user")
     search_fields = ("server__name", "user__email", "account")

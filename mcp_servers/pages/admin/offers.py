@@ -73,6 +73,7 @@ _ABOUT_TOOL: Final = (
 class McpToolAdmin(SwitchedAdmin):
     """Tools of the workspace's servers: which are on, which ask first, which definitions are accepted."""
 
+    where_from = _("Servers bring them. Add one under “Servers”.")
     list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
     list_filter = ("is_enabled", "approval_override")
     search_fields = ("name", "title")
@@ -182,6 +183,9 @@ class McpToolAdmin(SwitchedAdmin):
 class McpResourceAdmin(SwitchedAdmin):
     """Resources and templates of the workspace's servers: which of them people may attach."""
 
+    where_from = _(
+        "Some servers bring resources, such as files or pages, which people attach to their messages."
+    )
     list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
     list_filter = ("is_enabled", "is_template")
     search_fields = ("uri", "name", "title")
@@ -226,6 +230,7 @@ class McpResourceAdmin(SwitchedAdmin):
 class McpPromptAdmin(SwitchedAdmin):
     """Prompts of the workspace's servers: which of them people may use."""
 
+    where_from = _("Some servers bring prompts, which people begin a message with.")
     list_display = ("__str__", "server", "is_enabled", "removed_at")
     list_filter = ("is_enabled",)
     search_fields = ("name", "title")
@@ -264,6 +269,9 @@ class HealthCheckAdmin(ReadOnly, OfServerAdmin):
     """How the servers answered; to read only."""
 
     manage_permission = Permission.MANAGE_SERVERS
+    where_from = _(
+        "Trellis looks now and then whether each server answers. Here you see when it did, and what came of it."
+    )
     list_display = ("checked_at", "server", "is_ok", "latency", "error")
     list_filter = ("is_ok",)
     list_select_related = ("server",)

@@ -24,6 +24,9 @@ class StdioProgramAdmin(PlatformModelAdmin):
     form = ProgramEntryForm
     deletion_note = _("Nobody can add a server that runs it any more. No server runs it now.")
     list_display = ("title", "slug", "command", "is_enabled", "problem")
+    where_from = _(
+        "A program is an MCP server that Trellis starts on this machine. Workspaces choose among those that you add here."
+    )
     search_fields: ClassVar[Any] = ("title", "slug")
     fieldsets = (
         (None, {"fields": ("title", "slug", "description", "is_enabled", "problem")}),
@@ -59,6 +62,26 @@ class StdioProgramAdmin(PlatformModelAdmin):
                     " or correct the path, then save this program again: Trellis starts only the files that it saw."
                 )
                 messages.warning(request, message % {"missing": ", ".join(missing)})
+            elif not change:
+                messages.info(
+                    request,
+                    _("To use it, open Servers in a workspace, then “Add a server” and “Program”."),
+                )
+
+    def get_fieldsets(self, request: HttpRequest, obj: StdioProgram | None = None) -> Any:
+        """What is found out about a program comes once it is there."""
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        return [
+            (
+                name,
+                {
+                    **options,
+                    "fields": [f for f in options["fields"] if f not in self.readonly_fields],
+                },
+            )
+            for name, options in super().get_fieldsets(request, obj)
+        ]
 
     def delete_model(self, request: HttpRequest, obj: StdioProgram) -> None:
         with telling(request):
@@ -101,6 +124,9 @@ class StdioProgramAdmin(PlatformModelAdmin):
 class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     """The servers of the platform's file, as workspaces may know them; the file itself is where they are changed."""
 
+    where_from = _(
+        "You name them in a file on this machine, see MCP_SERVERS_FILE in docs/configuration.md. Workspaces choose among them."
+    )
     list_display = ("name", "transport", "target_label", "is_required", "is_present")
     list_filter = ("is_required", "is_present", "transport")
     search_fields: ClassVar[Any] = ("name",)

@@ -90,6 +90,9 @@ class UseFields(SectionedForm):
         self.fields["bud_ids"].widget.workspace = workspace
         if not buds:
             self.fields.pop("bud_ids")
+            self.fields["use"].choices = [  # type: ignore[attr-defined]
+                one for one in USE_CHOICES if one[0] != ServerUse.CHOSEN_BUDS
+            ]
 
     def add_prefix(self, field_name: str) -> str:
         """The buds have the name that the search for them knows."""
@@ -99,7 +102,7 @@ class UseFields(SectionedForm):
         cleaned = super().clean() or {}
         is_chosen = cleaned.get("use") == ServerUse.CHOSEN_BUDS
         if is_chosen and not cleaned.get("bud_ids"):
-            self.add_error("bud_ids" if "bud_ids" in self.fields else "use", _("Choose a bud."))
+            self.add_error("bud_ids", _("Choose a bud."))
         return cleaned
 
     def where(self) -> WhereUsed:

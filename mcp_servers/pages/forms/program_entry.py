@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from mcp_servers.models import StdioProgram
 
 TYPES: Final = (
-    ("word", _("Word, without blanks")),
+    ("word", _("One word")),
     ("text", _("Text")),
     ("integer", _("Whole number")),
     ("choice", _("Choice")),

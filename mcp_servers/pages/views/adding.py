@@ -91,6 +91,7 @@ def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Look at a server that is not saved: at an address, a program of the platform, or one of the person's own."""
     workspace = workspace_of(request)
     form = _FORMS.get(request.GET.get("as", ""), AddServerForm)(request.POST, workspace=workspace)
+    is_tried = True
     try:
         # Nobody else hears what would be wrong with the form.
         if isinstance(form, PersonalServerForm):
@@ -108,7 +109,8 @@ def try_out(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         raise
     except DomainError as error:
         report = ConnectionReport(ok=False, message=error.message, status=ServerStatus.ERROR)
-    return render(request, "mcp_servers/_report.html", {"report": report})
+        is_tried = False
+    return render(request, "mcp_servers/_report.html", {"report": report, "is_tried": is_tried})
 
 
 def _try(request: WorkspaceRequest, workspace: Workspace, form: _Form) -> ConnectionReport:

@@ -116,7 +116,7 @@ def check_content(schema: Mapping[str, JsonValue], content: Mapping[str, JsonVal
         raise InvalidInput(fields={"content": [f"{error.message}."]}) from error
     if size > MAX_ANSWER_BYTES:
         raise InvalidInput(
-            fields={"content": [_("At most %(most)s KiB.") % {"most": MAX_ANSWER_BYTES // 1024}]}
+            fields={"content": [_("At most %(most)s KB.") % {"most": MAX_ANSWER_BYTES // 1024}]}
         )
     if faults:
         raise InvalidInput(fields={f"content.{name}": texts for name, texts in faults.items()})

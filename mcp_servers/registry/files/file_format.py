@@ -181,7 +181,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if len(raw) > MAX_FILE_BYTES:
         raise MalformedServerList(
-            _("A list of servers has at most %(most)s KiB.") % {"most": MAX_FILE_BYTES // 1024}
+            _("A list of servers has at most %(most)s KB.") % {"most": MAX_FILE_BYTES // 1024}
         )
     try:
         document = json.loads(

@@ -190,26 +190,28 @@ def test_the_menu_of_files_says_what_the_filters_narrow(tenant: Tenant) -> None:
     assert filtered.count("?tool=echo") >= filtered.count("audit/export.") == 5
     assert "proof.jsonl" not in filtered
     assert "proof.jsonl" in whole
+    assert "python3 trellis_verify.py trellis-proof-" in whole
     assert "export.csv" not in whole
 
 
 def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
-    """REL-1672: a setting that was changed says neither, and a kind without names is told once."""
+    """REL-1672: of one that was changed it names the fields, and a kind without names is told once."""
     actor = tenant.actor("admin")
     row = Invitation(workspace=tenant.workspace, email="new@example.org", role="member")
     record_created(row, actor=actor)
     record_changed(row, actor=actor, before={"role": "member"}, after={"role": "admin"})
     record_deleted(row, actor=actor)
     nameless = SharedChat(workspace=tenant.workspace, owner=tenant.member)
-    record_changed(nameless, actor=actor, before={"readers": []}, after={"readers": ["a"]})
+    changed = dict.fromkeys(("note", "text", "readers", "audience"), "a")
+    record_changed(nameless, actor=actor, before=dict.fromkeys(changed, ""), after=changed)
     page = " ".join(tenant.client("auditor").get(url(tenant)).content.decode().split())
     shown = re.findall(
-        r'> ?((?:shared chat|invitation)[^<]*?) ?</span> (?:<span class="help">(\w+))?', page
+        r'> ?((?:shared chat|invitation)[^<]*?) ?</span> (?:<span class="help[^"]*">([^<]+))?', page
     )
     assert shown == [
-        ("shared chat", ""),
+        ("shared chat", "note, text, readers …"),
         (f"invitation {row}", "removed"),
-        (f"invitation {row}", ""),
+        (f"invitation {row}", "role"),
         (f"invitation {row}", "added"),
     ]
 

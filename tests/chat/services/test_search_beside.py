@@ -63,6 +63,7 @@ def call(
         place=Turn.objects.for_workspace(message.workspace_id).count(),
     )
     named = {"server_name": "mail", "tool_name": "send", "tool_title": "Send it"}
+    named["function_name"] = "mail__send"
     row: ToolCall = ToolCall.objects.create(
         workspace_id=message.workspace_id,
         turn=turn,

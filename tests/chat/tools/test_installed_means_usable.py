@@ -143,11 +143,13 @@ def test_buds_and_servers_of_other_workspaces_are_out_of_reach(two_workspaces: T
 
 
 def test_the_form_asks_where_it_is_used(tenant: Tenant) -> None:
-    """REL-372: with the buds by name, and a clear word if none is chosen."""
-    bud = a_bud(tenant, takes_all_tools=False)
+    """REL-372: with the buds by name, if there are any, and a clear word if none is chosen."""
     client = tenant.client("admin")
     home = f"/w/{tenant.workspace.slug}/servers/"
+    assert "In the buds chosen below" not in client.get(f"{home}add/").content.decode()
+    bud = a_bud(tenant, takes_all_tools=False)
     page = client.get(f"{home}add/").content.decode()
+    assert "In the buds chosen below" in page
     assert "In every bud that takes all tools" in page
     assert "Use in all my chats" not in page
     form = {

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.contrib import admin
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -16,12 +17,15 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, RefusedBy
+from audit.models import AuditEntry
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider
 from config.admin import dashboard
+from mcp_servers.pages.admin.common import OfServerAdmin
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import http_server
 from workspaces.models import Invitation, Membership, User
+from workspaces.pages.model_admin import MadeElsewhere
 
 pytestmark = pytest.mark.django_db
 MOST_STATEMENTS = 28
@@ -226,3 +230,14 @@ def test_a_page_asks_once_whether_its_person_is_an_admin(tenant: Tenant) -> None
         assert client.get("/admin/").status_code == 200
     start = 'SELECT 1 AS "a" FROM "workspaces_membership"'
     assert sum(query["sql"].startswith(start) for query in asked) == 1
+
+
+def test_a_list_that_nobody_adds_to_says_what_fills_it() -> None:
+    """REL-2634: for each list of the admin but the log's own, which is never empty."""
+    elsewhere = (MadeElsewhere, OfServerAdmin)
+    silent = [
+        type(shown).__name__
+        for model, shown in admin.site._registry.items()
+        if isinstance(shown, elsewhere) and not shown.where_from and model is not AuditEntry
+    ]
+    assert silent == []

@@ -56,7 +56,7 @@ def key(name: str, **labels: str) -> str:
 
 @pytest.mark.django_db
 def test_nobody_reads_metrics_but_those_who_may() -> None:
-    """SEC-115: off unless it is set up; then with the token, or from networks that are named; REL-2326: with the token, under any name."""
+    """SEC-115: off unless it is set up; then with the token, or from networks that are named; REL-2326: with the token, under any name; SEC-1061: a wrong token opens nothing, also to those."""
     client = Client()
     assert client.get("/metrics").status_code == 404
     with configured(metrics_token=SecretStr(TOKEN)):
@@ -78,6 +78,8 @@ def test_nobody_reads_metrics_but_those_who_may() -> None:
         assert client.get("/metrics", REMOTE_ADDR="10.0.0.1").status_code == 404
         # Whoever has a browser in that network ask under a name of theirs reads nothing.
         assert client.get("/metrics", headers={"host": "evil.example"}).status_code == 400
+        theirs = {"host": "evil.example", "Authorization": "Bearer of-a-page"}
+        assert client.get("/metrics", headers=theirs).status_code == 404
 
 
 def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

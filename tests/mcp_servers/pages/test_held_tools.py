@@ -171,3 +171,16 @@ def test_what_was_refused_says_why_and_leads_back(page: Client, trusted: McpServ
     assert part["Content-Type"] == "text/plain; charset=utf-8"
     head = page.get(BASE).content.decode()
     assert '"noSwap": [204, 304, "4xx", "5xx"]' in head, "no error lands inside a card"
+
+
+def test_a_tool_that_is_left_out_is_not_called_on(page: Client, trusted: McpServer) -> None:
+    """REL-2631: nobody can call it, whatever its switch was."""
+    text = page.get(f"{BASE}{trusted.pk}/").content.decode()
+    before = text.count("tool-controls")
+    echo = tool_of(trusted, "echo")
+    McpTool.objects.for_workspace(trusted.workspace_id).filter(pk=echo.pk).update(
+        problem="its input schema does not describe an object."
+    )
+    text = page.get(f"{BASE}{trusted.pk}/").content.decode()
+    assert "This tool is left out" in text
+    assert text.count("tool-controls") == before - 1

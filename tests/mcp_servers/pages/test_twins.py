@@ -55,7 +55,8 @@ def test_a_program_is_tried_before_it_is_added(tenant: Tenant) -> None:
     html = admin.post(path, body).content.decode()
     assert "Connected" in html, html
     missing = admin.post(path, {**body, "catalogue-name": ""}).content.decode()
-    assert "No connection" in missing
+    assert "Not tested yet" in missing
+    assert "No connection" not in missing
     assert "Name:" in missing
     assert not McpServer.objects.for_workspace(tenant.workspace).exists()
     assert tenant.client("member").post(path, body).status_code == 403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -412,3 +413,17 @@ def test_a_list_that_others_fill_says_where_its_rows_come_from(tenant: Tenant, n
     page = tenant.client("admin").get(reverse(f"admin:{name}_changelist")).content.decode()
     assert "Nothing here yet" in page
     assert "Here you see" in page
+
+
+def test_accounts_are_shown_in_our_words(tenant: Tenant) -> None:
+    """REL-2635: not in Django's, with an address as it is written, and nothing of what is stored of a password."""
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    listed = reverse("admin:workspaces_user_changelist")
+    form = reverse("admin:workspaces_user_change", args=[tenant.member.pk])
+    for page in (listed, form):
+        text = tenant.client("owner").get(page).content.decode()
+        assert "Owner of the platform" in text
+        assert not re.search("superuser status|Designates|algorithm|Raw passwords", text, re.I)
+    assert f">{tenant.member.email}</a>" in text
+    assert reverse("admin:auth_user_password_change", args=[tenant.member.pk]) in text

@@ -184,7 +184,7 @@ def test_nobody_confirms_an_address_by_hand() -> None:
 def test_a_link_that_the_inviter_saw_confirms_no_address(
     settings: Any, has_mail_server: bool
 ) -> None:
-    """SEC-281: the account is marked on pages and in the log until its mail is answered."""
+    """SEC-281, REL-2633: the account is marked until its mail is answered, and whoever waits for one learns where it is."""
     host = "smtp.example.org" if has_mail_server else None
     settings.TRELLIS = settings.TRELLIS.model_copy(update={"email_host": host})
     tenant = make_tenant("a")
@@ -202,6 +202,10 @@ def test_a_link_that_the_inviter_saw_confirms_no_address(
         return ["not confirmed" in text for text in (members, own, page)]
 
     assert marks() == [not has_mail_server] * 3
+    for page, browser in ((PAGE, client), ("/accounts/password/reset/", Client())):
+        text = browser.get(page).content.decode()
+        assert ("writes its mails to files" in text) is not has_mail_server
+        assert "placeholder" not in text.split('name="email"')[-1]
     assert User.objects.get(email="new@example.org").is_address_confirmed is has_mail_server
     if not has_mail_server:
         client.post(PAGE, {"email": "new@example.org", "action_send": ""})

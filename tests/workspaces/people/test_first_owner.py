@@ -28,7 +28,12 @@ def link() -> str:
 
 
 def test_the_link_makes_an_owner_and_a_workspace_and_signs_in(client: Client) -> None:
-    """SEC-331, REL-2303: from the console to the admin's overview, without a shell, and beside other workspaces."""
+    """SEC-331, REL-2303: from the console to the admin's overview, without a shell, and beside other workspaces.
+
+    REL-2632: whoever opens the sign-in before that is led to it.
+    """
+    first = "Nobody has an account here yet"
+    assert first in client.get("/accounts/login/").content.decode()
     WorkspaceFactory.create(name="A demo")
     assert client.get(link()).status_code == 302
     answer = client.post("/setup/", FORM)
@@ -40,6 +45,7 @@ def test_the_link_makes_an_owner_and_a_workspace_and_signs_in(client: Client) ->
         True,
     )
     assert Membership.unscoped.get().role == "owner"
+    assert first not in Client().get("/accounts/login/").content.decode()
     assert "First steps" in client.get("/w/garden-club/admin/", follow=True).content.decode()
     signed_in = AuditEntry.objects.across_workspaces().get(action="auth.signed_in")
     assert signed_in.workspace_id == Workspace.objects.get(slug="garden-club").pk

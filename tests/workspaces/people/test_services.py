@@ -118,7 +118,12 @@ def test_sign_up_begins_with_the_invited_address(tenant: Tenant, client: Client)
     """REL-1304: it is the only one that is taken, so nobody has to know or type it."""
     invitation, token = invite(tenant)
     client.get(f"/invitations/{token}/", follow=True)
-    form = client.get("/accounts/signup/").context["form"]
+    page = client.get("/accounts/signup/")
+    form = page.context["form"]
+    names = ["E-mail address", "Your name", "Password", "Password (again)"]
+    assert [str(field.label) for field in form] == names
+    assert form["password1"].help_text == "At least ten characters."
+    assert "placeholder" not in page.content.decode().split('name="password1"')[1]
     assert form["email"].value() == invitation.email
     revoke_invitation(invitation=invitation, actor=tenant.actor("owner"))
     assert invitation.email not in client.get("/accounts/signup/").content.decode()

@@ -20,13 +20,14 @@ export const ICON_OF: Record<ArtifactKind, IconName> = {
 
 export const kindWord = (kind: ArtifactKind): string => t.kinds[kind] ?? t.kinds.binary;
 
+const KB = 1024;
 const rounded = (size: number): string => String(Number(size.toPrecision(3)));
 
-/** "820 B", "1.2 kB", "3.4 MB": as people count, in thousands. */
+/** "820 B", "1.2 KB", "3.4 MB": as the server writes sizes and limits. */
 export function sizeWord(bytes: number): string {
-  if (bytes < 1000) return common.bytes(bytes);
-  if (bytes < 999_500) return common.kilobytes(rounded(bytes / 1000));
-  return common.megabytes(rounded(bytes / 1_000_000));
+  if (bytes < KB) return common.bytes(bytes);
+  if (bytes < KB * (KB - 0.5)) return common.kilobytes(rounded(bytes / KB));
+  return common.megabytes(rounded(bytes / KB ** 2));
 }
 
 /** Who made a version, and how. */

@@ -117,7 +117,7 @@ const calls = {
   returned: "What the tool returned",
   image: "Image",
   audio: "Audio",
-  download: (what: string, type: string, kilobytes: number) => `${what} (${type}, ${kilobytes} kB): download`,
+  download: (what: string, type: string, size: string) => `${what} (${type}, ${size}): download`,
   resource: "Resource",
   binary: "Binary content, not shown.",
   unknownPart: "This kind of content cannot be shown.",

@@ -35,7 +35,7 @@ const common = {
   expired: "expired",
 
   bytes: (count: number) => `${count} B`,
-  kilobytes: (count: string) => `${count} kB`,
+  kilobytes: (count: string) => `${count} KB`,
   megabytes: (count: string) => `${count} MB`,
 
   failed: "Something went wrong. Try again.",

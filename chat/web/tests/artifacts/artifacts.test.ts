@@ -118,16 +118,16 @@ describe("tables", () => {
 });
 
 describe("words", () => {
-  it("says sizes as people do", () => {
-    expect([0, 999, 1000, 12_345, 150_039, 999_499, 1_000_000, 10_485_760].map(sizeWord)).toEqual([
+  it("says sizes as the server does", () => {
+    expect([0, 1023, 1024, 12_345, 150_039, 1_048_063, 1_048_064, 10_485_760].map(sizeWord)).toEqual([
       "0 B",
-      "999 B",
-      "1 kB",
-      "12.3 kB",
-      "150 kB",
-      "999 kB",
+      "1023 B",
+      "1 KB",
+      "12.1 KB",
+      "147 KB",
+      "1020 KB",
       "1 MB",
-      "10.5 MB",
+      "10 MB",
     ]);
   });
 

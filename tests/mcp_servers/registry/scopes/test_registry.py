@@ -327,7 +327,7 @@ def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: W
         ("[" * 100_000, "nested too deep"),
         ("9" * 5000, "number that is too long"),
         (b'{"mcpServers": "\xff"}', "not UTF-8"),
-        (b" " * 10_000_000, "at most 1024 KiB"),
+        (b" " * 10_000_000, "at most 1024 KB"),
     ],
 )
 def test_that_a_text_that_is_no_list_is_refused_in_plain_words(

@@ -1,3 +1,4 @@
+import { sizeWord } from "../../artifacts/words";
 import { safeHref } from "../../markdown/links";
 import t from "../../texts/calls";
 import { CopyButton } from "../../ui/copy";
@@ -131,7 +132,7 @@ function Part({ part, origin }: { part: ContentPart; origin: Origin | undefined 
 }
 
 function Download({ data, mimeType, what }: { data: string; mimeType: string; what: string }) {
-  const size = Math.round((data.length * 3) / 4 / 1000);
+  const size = sizeWord(Math.round((data.length * 3) / 4));
   return (
     <button
       type="button"
