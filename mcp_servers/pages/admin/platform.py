@@ -101,8 +101,12 @@ class StdioProgramAdmin(PlatformModelAdmin):
 class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     """The servers of the platform's file, as workspaces may know them; the file itself is where they are changed."""
 
-    list_display = ("name", "transport", "target_label", "is_required", "is_present")
+    list_display = ("name", "transport", "where", "is_required", "is_present")
     list_filter = ("is_required", "is_present", "transport")
     search_fields: ClassVar[Any] = ("name",)
-    fields = ("name", "transport", "target_label", "is_required", "is_present", "updated_at")
+    fields = ("name", "transport", "where", "is_required", "is_present", "updated_at")
     readonly_fields = fields
+
+    @admin.display(description=_("Where"))
+    def where(self, server: GlobalServer) -> str:
+        return server.target_label
