@@ -25,6 +25,8 @@ from audit.proof.marks import states_other_key
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
 from workspaces import restore_detection
+from workspaces.database import give_back_connections
+from workspaces.database.patience import patience
 from workspaces.database.postgresql import policies
 from workspaces.people.session_store import delete_sessions
 from workspaces.process.outages import LastingOutage
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ANSWER_SECONDS: Final = 2.0
+"""For the database to answer one of our statements; balancers give a look a few seconds."""
 PROOF_SECONDS: Final = 3.0
 """How long a proven write counts, and one that failed."""
 _PROOF_BYTES: Final = 64 * 1024
@@ -52,7 +56,9 @@ class WriteProof:
 
     def check(self) -> None:
         """Raise what kept the newest write from succeeding."""
-        with self._lock:
+        if not self._lock.acquire(timeout=PROOF_SECONDS):
+            raise TimeoutError("the write before has not ended")
+        try:
             if time.monotonic() - self._tried_at >= PROOF_SECONDS:
                 try:
                     self._write()
@@ -62,6 +68,8 @@ class WriteProof:
                     self._problem = None
                 self._tried_at = time.monotonic()
             problem = self._problem
+        finally:
+            self._lock.release()
         if problem is not None:
             raise problem.with_traceback(None)
 
@@ -145,6 +153,11 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """Say whether this process can serve; 503 names the parts that cannot, without their addresses."""
+    with patience(ANSWER_SECONDS):
+        return _look_at_all(request)
+
+
+def _look_at_all(request: HttpRequest) -> JsonResponse:
     results = {"database": _run("database", _check_database)}
     has_database = results["database"] == "ok"
     if has_database:
@@ -178,6 +191,7 @@ def _run(name: str, check: Callable[[], None]) -> str:
     except (DatabaseError, OSError, RuntimeError) as error:
         # What may be away. A balancer asks every few seconds.
         _outages[name].note(error, check=name)
+        give_back_connections()  # or the next check would fail by this one's
         return "failed"
     except Exception as error:
         logger.exception(

@@ -147,6 +147,8 @@ else:
         "keepalives_interval": 5,
         "keepalives_count": 3,
         "tcp_user_timeout": 25_000,
+        # Of a server that takes connections and says nothing; without it each try lasts two minutes.
+        "connect_timeout": 10,
         **_postgresql.get("OPTIONS", {}),
         "pool": {
             "min_size": 1,

@@ -212,8 +212,8 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
         return rows.filter(pk__in=offered_models(workspace.pk).order_by().values("pk"))
 
     @admin.display(description=_("reads tokens"), ordering="context_tokens")
-    def reads(self, row: ProviderModel) -> str:
-        return "–" if row.context_tokens is None else whole(row.context_tokens)
+    def reads(self, row: ProviderModel) -> str | None:
+        return None if row.context_tokens is None else whole(row.context_tokens)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any

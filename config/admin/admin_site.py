@@ -49,6 +49,7 @@ class TrellisAdminSite(UnfoldAdminSite):
 
     index_template = "admin/dashboard.html"
     index_title = _("Overview")
+    empty_value_display = "–"
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -164,6 +164,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, 500)
 
 
+def status_of(error: BaseException | None) -> int:
+    """What is answered to a failure that nobody expected, or that the REST interface reports beside its answer."""
+    if isinstance(error, DomainError):
+        return error.status
+    return 503 if is_unavailable(error) else 500
+
+
 def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
     """The status and words of an expected failure; the words alone for a part of a page, which shows them as a notice."""
     if request.headers.get("HX-Request"):

@@ -21,6 +21,7 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http import FileResponse
 from django.urls import set_script_prefix
 
+from workspaces.database.patience import REQUEST_SECONDS, patience
 from workspaces.process.departures import DEPARTURE, Departure
 
 MOST_IDLE: Final = 8
@@ -142,7 +143,8 @@ class Handler(ASGIHandler):
         """All that a request needs its thread for; what streams is closed when it has been read."""
         signals.request_started.send(sender=type(self), scope=request.scope)
         try:
-            response: Any = self.get_response(request)
+            with patience(REQUEST_SECONDS):
+                response: Any = self.get_response(request)
         except BaseException:
             signals.request_finished.send(sender=type(self))
             raise

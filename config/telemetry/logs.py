@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, MutableMapping
 from importlib import import_module
+from traceback import walk_tb
 from typing import Any, Final, cast
 
 import structlog
@@ -119,13 +120,25 @@ class WithoutPlans(logging.Filter):
         return "CPendingDeprecationWarning" not in record.getMessage()
 
 
+_STREAMS: Final = frozenset({"sync_streaming_content_wrapper", "async_streaming_content_wrapper"})
+"""What the request log wraps around an answer that streams. It writes a line if that ends early, and raises on."""
+
+
 class OncePerFailure(logging.Filter):
-    """Drops Django's line of a request that failed where the request log has it already, with the same traceback."""
+    """Drops Django's and Daphne's line of what the request log has already, with the same traceback.
+
+    Of Celery's line, it drops the traceback that stands a second time among its values.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the line is written."""
+        if isinstance(data := getattr(record, "data", None), dict):
+            vars(record)["data"] = {name: data[name] for name in data if name != "traceback"}
         request = getattr(record, "request", None)
-        return not (hasattr(request, "_raised_exception") or hasattr(request, "is_logged"))
+        if hasattr(request, "_raised_exception") or hasattr(request, "is_logged"):
+            return False
+        steps = walk_tb(record.exc_info[2]) if record.exc_info else ()
+        return not any(frame.f_code.co_name in _STREAMS for frame, _line in steps)
 
 
 def name_request(logger: object, method: str, event: EventDict) -> EventDict:
@@ -209,8 +222,10 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "django.request": {"level": "ERROR", "filters": ["once_per_failure"]},
                 "django.channels.server": {"level": "WARNING"},
                 "daphne": {"level": "WARNING"},
+                "daphne.server": {"filters": ["once_per_failure"]},
                 "django_structlog": {"level": routine},
                 "celery": {"level": routine},
+                "celery.app.trace": {"filters": ["once_per_failure"]},
                 "py.warnings": {"filters": ["without_plans"]},
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from django.db import transaction
 
-from mcp_servers.models import OAuthAttempt
+from mcp_servers.models import ClientKind, OAuthAttempt
 from mcp_servers.oauth.reasons import Reason, SignInFailed
 from workspaces.database import database_now
 
@@ -89,6 +89,21 @@ def begin(
     return BegunAttempt(
         attempt=attempt, url=f"{issuer.authorization_endpoint}{joint}{urlencode(query)}"
     )
+
+
+def has_not_come_back(server: McpServer, user_id: UUID) -> bool:
+    """Whether the person has just been sent to an issuer where Trellis registered, and is not back.
+
+    An issuer that does not know a client shows that to the person, and sends nobody back. Source: RFC 6749, 4.1.2.1.
+    """
+    rows = OAuthAttempt.objects.for_workspace(server.workspace_id)
+    return rows.filter(
+        server=server,
+        user_id=user_id,
+        client__kind=ClientKind.DYNAMIC,
+        used_at__isnull=True,
+        expires_at__gt=database_now(),
+    ).exists()
 
 
 def take(

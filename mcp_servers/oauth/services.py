@@ -73,21 +73,29 @@ SECONDS: Final = 40.0
 
 
 def start_sign_in(
-    *, server: McpServer, actor: Actor, session_key: str, origin: str
+    *,
+    server: McpServer,
+    actor: Actor,
+    session_key: str,
+    origin: str,
+    registers_again: bool = False,
 ) -> StartedSignIn:
     """Begin to connect an account: the person's own, or the workspace's where the server uses one for everybody.
 
     Args:
         session_key: of the browser; only the same one can end it.
         origin: the public origin under which that browser reaches us.
+        registers_again: the issuer showed the person that it does not know us. What others have connected ends with it.
 
     Raises:
-        PermissionDenied: the actor may not use this server, or not connect the workspace's account.
+        PermissionDenied: the actor may not use this server, not connect the workspace's account, or not register again.
         SignInFailed: it cannot be begun; why.
     """
     _require_to_sign_in(actor, server)
+    if registers_again and server.owner_id is None:
+        require(actor, Permission.MANAGE_SERVERS, workspace_id=server.workspace_id)
     try:
-        return _start(server, actor, session_key, origin)
+        return _start(server, actor, session_key, origin, registers_again=registers_again)
     except SignInFailed as error:
         _record_failure(server, actor, error)
         raise
@@ -152,7 +160,9 @@ def _require_to_sign_in(actor: Actor, server: McpServer) -> None:
         raise SignInFailed(Reason.SWITCHED_OFF)
 
 
-def _start(server: McpServer, actor: Actor, session_key: str, origin: str) -> StartedSignIn:
+def _start(
+    server: McpServer, actor: Actor, session_key: str, origin: str, *, registers_again: bool
+) -> StartedSignIn:
     user_id = person_of(actor)
     assert user_id is not None
     if not session_key or origin not in settings.TRELLIS.public_origins:
@@ -162,6 +172,8 @@ def _start(server: McpServer, actor: Actor, session_key: str, origin: str) -> St
     found = _run(_discover(server, before.issuer if before is not None else ""))
     discovery.check_can_sign_in(found.issuer)
     scopes = _scopes(server, found, before)
+    if registers_again:
+        _forget_client(server, found.issuer.issuer)
     client = _client(server, found)
     with transaction.atomic():
         begun = attempts.begin(
@@ -182,6 +194,7 @@ def _start(server: McpServer, actor: Actor, session_key: str, origin: str) -> St
                 "account": "workspace" if for_workspace else f"user:{user_id}",
                 "issuer": found.issuer.issuer,
                 "scope": " ".join(scopes),
+                **({"registered_again": True} if registers_again else {}),
             },
         )
     return StartedSignIn(
@@ -229,6 +242,19 @@ def _client(server: McpServer, found: Discovery) -> OAuthClient:
         known_as = introduced if known is None else identity_of(known, server)
         assert known_as is not None
         return save_client(server, known_as, found)
+
+
+def _forget_client(server: McpServer, issuer: str) -> None:
+    """Have this sign-in register anew.
+
+    Raises:
+        SignInFailed: registration_unknown; that did not help today.
+    """
+    known = known_client(server, issuer)
+    if known is None or known.kind != ClientKind.DYNAMIC:
+        return
+    if not forget_registration(server.pk, server.workspace_id, identity_of(known, server)):
+        raise SignInFailed(Reason.REGISTRATION_UNKNOWN)
 
 
 def _finish(

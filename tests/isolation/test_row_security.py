@@ -35,6 +35,7 @@ from tests.chat.services.shared_chats import (
 from tests.chat.sockets.pages import is_turn, opened
 from tests.factories import CANARY, PASSWORD, Tenant, UserFactory, make_tenant
 from tests.platform_api import with_token
+from workspaces.database.postgresql import policies
 from workspaces.database.postgresql.policies import protected_tables, tenant_tables
 from workspaces.database.row_security import (
     NOTHING,
@@ -79,6 +80,29 @@ def count(table: str = "workspaces_membership") -> int:
         return int(cursor.fetchone()[0])
 
 
+_RULES = """
+SELECT tablename, cmd, regexp_replace(qual, '[()]', '', 'g'), regexp_replace(with_check, '[()]', '', 'g')
+FROM pg_policies WHERE schemaname = 'public' AND permissive = 'PERMISSIVE' AND roles = '{public}'
+"""
+_PLATFORMS = {
+    *("audit_outsidewrite", "chat_sharedprovider", "chat_sharedproviderlist"),
+    "mcp_servers_knownclient",
+}
+"""What names no workspace, and is the platform's alone."""
+_OWN_NOTE = "xact::text = pg_current_xact_id::text"
+_OF_PERSON = (
+    "'@'::text || user_id::text = ANY  SELECT string_to_arraycurrent_setting'trellis.workspace'::text, true, ','::text"
+    " AS string_to_array::text[]"
+)
+_BESIDES = {
+    ("audit_auditentry", "INSERT", None, "workspace_id IS NULL"),
+    ("audit_auditbody", "INSERT", None, "workspace_id IS NULL"),
+    ("audit_outsidewrite", "ALL", _OWN_NOTE, _OWN_NOTE),
+    ("workspaces_membership", "SELECT", _OF_PERSON, None),
+}
+"""What is allowed beside the rows of one's workspaces."""
+
+
 def test_every_table_of_tenants_has_its_policies(tenant: Tenant) -> None:
     """SEC-13: forced, for every command, under a role that owns nothing and that no policy spares."""
     forced = raw("SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity")
@@ -89,8 +113,15 @@ def test_every_table_of_tenants_has_its_policies(tenant: Tenant) -> None:
     )
     assert set(named) == {(table,) for table in tenant_tables()}
     assert set(forced) == {(table,) for table in protected_tables()}
-    whole = raw("SELECT tablename FROM pg_policies WHERE cmd = 'ALL' AND with_check IS NOT NULL")
-    assert set(whole) == set(forced)
+    tables: dict[tuple[str, ...], set[str]] = {}
+    for table, *rule in raw(_RULES):
+        tables.setdefault(tuple(rule), set()).add(table)
+    (own,) = [rule for rule, some in tables.items() if "chat_message" in some]
+    (platforms,) = [rule for rule, some in tables.items() if "chat_sharedprovider" in some]
+    assert {(rule[0], rule[1] == rule[2]) for rule in (own, platforms)} == {("ALL", True)}
+    assert tables.pop(own) == set(tenant_tables())
+    assert tables.pop(platforms) == set(protected_tables()) - set(tenant_tables()) == _PLATFORMS
+    assert {(table, *rule) for rule, some in tables.items() for table in some} == _BESIDES
     role = raw(
         "SELECT rolsuper OR rolbypassrls, EXISTS (SELECT 1 FROM pg_class WHERE relowner = r.oid)"
         " FROM pg_roles r WHERE rolname = current_user"
@@ -156,11 +187,22 @@ def test_the_reach_ends_with_its_transaction(tenant: Tenant, other: Tenant) -> N
     assert raw(setting) == [("",)]
 
 
+_WEAKER = (
+    'ALTER TABLE "chat_message" DISABLE ROW LEVEL SECURITY',
+    'ALTER TABLE "chat_message" NO FORCE ROW LEVEL SECURITY',
+    'CREATE POLICY trellis_select_more ON "chat_message" FOR SELECT USING (true)',
+    """DO $$ BEGIN EXECUTE (
+        SELECT format('DROP POLICY %%I ON chat_message', policyname)
+        FROM pg_policies WHERE tablename = 'chat_message'
+    ); END $$""",
+)
+
+
 def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
     """REL-710: the plain role is well; a role that policies spare, and tables without policies, are named."""
 
     def found() -> doctor.DoctorFinding:
-        return next(one for one in doctor.examine() if one.part == "row-level security")
+        return doctor.examine_part("row-level security")
 
     assert found().state is FindingState.OK
     off = settings.TRELLIS.model_copy(update={"row_security": False})
@@ -172,11 +214,17 @@ def test_the_doctor_says_for_whom_it_holds(tenant: Tenant) -> None:
     assert Client().get("/readyz").json()["checks"]["row_security"] == "ok"
     plain_role.leave()
     assert "SUPERUSER" in found().text
-    raw('ALTER TABLE "chat_message" DISABLE ROW LEVEL SECURITY')
     try:
-        assert "lack" in found().text
+        for weaker in _WEAKER:
+            raw(weaker)
+            assert "lack" in found().text, weaker
+            policies.install()
+            assert "lack" not in found().text, weaker
+        with override_settings(TRELLIS=off):
+            policies.install()
+            assert raw("SELECT 1 FROM pg_class WHERE relrowsecurity OR relforcerowsecurity") == []
     finally:
-        raw('ALTER TABLE "chat_message" ENABLE ROW LEVEL SECURITY')
+        policies.install()
         plain_role.take()
 
 

@@ -37,10 +37,14 @@ from django.db import (
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
+from workspaces.database.patience import REQUEST_SECONDS, patience
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 THREADS: Final = 8
+_LOOK_SECONDS: Final = 1.0
+"""For a connection to show that it works."""
 _LOCK_SECONDS: Final = 0.2
 """Between two looks whether another process still has a lock."""
 _marks = threading.local()
@@ -98,7 +102,8 @@ def wait_for(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.
 def _with_fresh_connections(work: Callable[[], R]) -> R:
     close_old_connections()
     try:
-        return work()
+        with patience(REQUEST_SECONDS):
+            return work()
     except DatabaseError as error:
         if is_unavailable(error):
             drop_dead_connections()
@@ -127,7 +132,8 @@ def drop_dead_connections() -> None:
     """After a connection broke: have the pool look at those that lie idle, or each would cost another failure."""
     pool = getattr(connection, "pool", None)
     if pool is not None:
-        with contextlib.suppress(Exception):  # closed under us, or the database is still away
+        # Suppressed: closed under us, or the database is still away.
+        with contextlib.suppress(Exception), patience(_LOOK_SECONDS):
             pool.check()
 
 

@@ -41,6 +41,7 @@ MAX_LINES_A_SECOND: Final = 50
 MAX_NODES: Final = 4_000
 """Parts of a message that are looked at to cut it."""
 
+_MOST_NAME: Final = 100
 _MOST_WORDS: Final = 4_000
 _MOST_WRITTEN: Final = 2_000
 _HEAVY_TEXT: Final = 64 * 1024
@@ -242,8 +243,8 @@ def _record(note: _Note) -> TraceRecord:
         at=datetime.fromtimestamp(note.at, UTC),
         direction=note.direction,
         kind=note.kind,
-        method=note.method[:100],
-        rpc_id=note.rpc_id[:100],
+        method=_short(note.method, spec.workspace_id),
+        rpc_id=_short(note.rpc_id, spec.workspace_id),
         call_id=note.call.call_id if note.call is not None else None,
         user_id=note.call.user_id if note.call is not None else None,
         body=body,
@@ -251,6 +252,13 @@ def _record(note: _Note) -> TraceRecord:
         size=size or len(note.text),
         duration_ms=note.duration_ms,
         is_check=note.is_check,
+    )
+
+
+def _short(text: str, workspace_id: UUID) -> str:
+    """Of an id or a method, as much as a row takes; both may be the server's words."""
+    return (
+        text if len(text) <= _MOST_NAME else cut_known(text, _MOST_NAME, workspace_id=workspace_id)
     )
 
 

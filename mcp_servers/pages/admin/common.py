@@ -13,6 +13,7 @@ from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
 from workspaces.pages.model_admin import ReadOnly, WorkspaceModelAdmin
 from workspaces.roles import Permission
+from workspaces.words.formats import whole
 
 
 class OfServerAdmin(WorkspaceModelAdmin):
@@ -37,6 +38,11 @@ def tool_state(tool: McpTool) -> str:
     if tool.is_quarantined:
         return _("changed; to be accepted") if tool.approved_hash else _("new; to be accepted")
     return _("accepted") if tool.is_enabled else _("switched off")
+
+
+def in_milliseconds(took: int | None) -> str | None:
+    """How long an answer took, in words; None where there was none."""
+    return None if took is None else f"{whole(took)} ms"
 
 
 def tell_report(request: HttpRequest, server: McpServer, report: ConnectionReport) -> None:

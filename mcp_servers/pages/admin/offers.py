@@ -13,13 +13,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
-from mcp_servers.pages.admin.common import OfServerAdmin, tool_state
+from mcp_servers.pages.admin.common import OfServerAdmin, in_milliseconds, tool_state
 from mcp_servers.pages.cards import badges_of, unchecked_results
 from mcp_servers.registry import services
 from workspaces.pages.model_admin import ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import row_action
 from workspaces.roles import Permission
-from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -137,7 +136,7 @@ class McpToolAdmin(SwitchedAdmin):
     def state(self, tool: McpTool) -> str:
         return tool_state(tool)
 
-    @admin.display(description=_("Structured results"), empty_value="–")
+    @admin.display(description=_("Structured results"))
     def results(self, tool: McpTool) -> str | None:
         if tool.output_problem:
             return unchecked_results(tool)
@@ -272,12 +271,16 @@ class HealthCheckAdmin(ReadOnly, OfServerAdmin):
     where_from = _(
         "Trellis looks now and then whether each server answers. Here you see when it did, and what came of it."
     )
-    list_display = ("checked_at", "server", "is_ok", "latency", "error")
+    list_display = ("checked_at", "server", "has_answered", "latency", "error")
     list_filter = ("is_ok",)
     list_select_related = ("server",)
     fields = list_display
     readonly_fields = fields
 
     @admin.display(description=_("latency"), ordering="latency_ms")
-    def latency(self, check: HealthCheck) -> str:
-        return "–" if check.latency_ms is None else f"{whole(check.latency_ms)} ms"
+    def latency(self, check: HealthCheck) -> str | None:
+        return in_milliseconds(check.latency_ms)
+
+    @admin.display(description=_("answered"), ordering="is_ok", boolean=True)
+    def has_answered(self, check: HealthCheck) -> bool:
+        return check.is_ok

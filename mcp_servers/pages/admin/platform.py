@@ -127,8 +127,12 @@ class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     where_from = _(
         "You name them in a file on this machine, see MCP_SERVERS_FILE in docs/configuration.md. Workspaces choose among them."
     )
-    list_display = ("name", "transport", "target_label", "is_required", "is_present")
+    list_display = ("name", "transport", "where", "is_required", "is_present")
     list_filter = ("is_required", "is_present", "transport")
     search_fields: ClassVar[Any] = ("name",)
-    fields = ("name", "transport", "target_label", "is_required", "is_present", "updated_at")
+    fields = ("name", "transport", "where", "is_required", "is_present", "updated_at")
     readonly_fields = fields
+
+    @admin.display(description=_("Where"))
+    def where(self, server: GlobalServer) -> str:
+        return server.target_label

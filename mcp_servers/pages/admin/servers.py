@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.models import McpServer, McpTool, ServerState, ServerStatus, StdioProgram
 from mcp_servers.oauth.identity import callback_urls
-from mcp_servers.pages.admin.common import tell_report, tool_state
+from mcp_servers.pages.admin.common import in_milliseconds, tell_report, tool_state
 from mcp_servers.pages.forms import ServerAdminForm
 from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
@@ -38,7 +38,7 @@ def _of_state(name: str) -> Callable[[McpServer], Any]:
         value = getattr(server.state, name)
         if value and isinstance(field, models.DateTimeField):
             return written_locally(value, moment(value), "minute")
-        return display_for_field(value, field, "-")
+        return display_for_field(value, field, "") or None
 
     column.__name__ = name
     return admin.display(description=field.verbose_name, ordering=f"state__{name}")(column)
@@ -50,14 +50,21 @@ def server_version(server: McpServer) -> str:
     return server.state.server_version
 
 
+@admin.display(description=_("latency"), ordering="state__latency_ms")
+def latency(server: McpServer) -> str | None:
+    """How long it took to connect and to ask what the server offers."""
+    return in_milliseconds(server.state.latency_ms)
+
+
 STATE: Final[dict[str, Callable[[McpServer], Any]]] = {
     **{
         name: _of_state(name)
         for name in (
             *("status", "status_reason", "last_connected_at", "last_checked_at"),
-            *("consecutive_failures", "latency_ms", "resolved_transport", "protocol_revision"),
+            *("consecutive_failures", "resolved_transport", "protocol_revision"),
         )
     },
+    "latency_ms": latency,
     "server_version": server_version,
     **{name: _of_state(name) for name in ("tools_listed_at", "lists_stale_at", "instructions")},
 }

@@ -16,13 +16,14 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from mcp_servers.models import AccountUse, AuthType, McpServer
 from mcp_servers.models.hosting import sign_in_path
+from mcp_servers.oauth.attempts import has_not_come_back
 from mcp_servers.oauth.identity import client_document
 from mcp_servers.oauth.reasons import SignInFailed
 from mcp_servers.oauth.services import server_for_callback, start_sign_in
 from mcp_servers.pages.cards import host_of
 from mcp_servers.pages.views.common import server_of
 from mcp_servers.registry.limits import count_sign_in
-from mcp_servers.registry.rights import may_sign_in
+from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.sign_ins import finish_sign_in
 from workspaces.errors import DomainError, NotFound, PermissionDenied, RateLimited
 from workspaces.middleware import bind_workspace, enterable_workspaces, signed_in_user
@@ -44,9 +45,11 @@ def sign_in(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> 
         return redirect(elsewhere)
     context: dict[str, Any] = {**_about(row), "may_sign_in": may_sign_in(request.actor, row)}
     if request.method != "POST":
+        context["is_stuck"] = has_not_come_back(row, request.user.pk)
+        context["may_register"] = may_manage(request.actor, row)
         # Only a page of ours may have the question answered by having it opened.
         begins = "now" in request.GET and request.headers.get("Sec-Fetch-Site") == "same-origin"
-        context["begins"] = begins and context["may_sign_in"]
+        context["begins"] = begins and context["may_sign_in"] and not context["is_stuck"]
         return render(request, "mcp_servers/sign_in.html", context)
     if not context["may_sign_in"]:
         raise PermissionDenied(_("Only an administrator can connect this server's account."))
@@ -57,6 +60,7 @@ def sign_in(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> 
             actor=request.actor,
             session_key=request.session.session_key or "",
             origin=f"{request.scheme}://{request.get_host()}",
+            registers_again=request.POST.get("register") == "again",
         )
     except (SignInFailed, RateLimited) as error:
         context["error"] = error.message

@@ -31,6 +31,9 @@ SQLITE = {
     " audit_auditentry BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END",
     "added": "CREATE TRIGGER lose BEFORE UPDATE ON audit_auditseal BEGIN SELECT RAISE(IGNORE); END",
     "not waiting": "DROP TRIGGER audit_await_seal",
+    "losing what waits": "CREATE TRIGGER a_noinsert BEFORE INSERT ON audit_pendingseal BEGIN SELECT RAISE(IGNORE); END",
+    "losing what is noted": "CREATE TRIGGER a_noinsert BEFORE INSERT ON audit_outsidewrite"
+    " BEGIN SELECT RAISE(IGNORE); END",
 }
 POSTGRESQL = {
     "dropped": "DROP TRIGGER audit_guard ON audit_auditentry",
@@ -44,6 +47,11 @@ POSTGRESQL = {
     "another function": "DROP TRIGGER audit_guard ON audit_auditseal; CREATE TRIGGER audit_guard BEFORE UPDATE OR"
     " DELETE ON audit_auditseal FOR EACH ROW EXECUTE FUNCTION audit_refuse()",
     "added": "CREATE TRIGGER lose BEFORE UPDATE ON audit_auditseal FOR EACH ROW EXECUTE FUNCTION audit_refuse()",
+    "losing what waits": "CREATE FUNCTION a_noinsert() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN RETURN NULL; END $$; CREATE TRIGGER a_noinsert BEFORE INSERT ON audit_pendingseal FOR EACH ROW"
+    " EXECUTE FUNCTION a_noinsert()",
+    "losing what is noted": "CREATE TRIGGER a_noinsert BEFORE INSERT ON audit_outsidewrite FOR EACH ROW"
+    " EXECUTE FUNCTION audit_refuse()",
     "a rule": "CREATE RULE lose AS ON DELETE TO audit_auditseal DO INSTEAD NOTHING",
     "a session without": "SET LOCAL session_replication_role = replica",
 }
@@ -91,7 +99,7 @@ def test_an_untouched_database_has_no_faults(db: None) -> None:
 def test_a_changed_trigger_is_found_and_told(
     tenant: Tenant, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """SEC-243: by the verification, and at start with an entry that the alert on the log itself counts."""
+    """SEC-243, SEC-1071: by the verification, and at start with an entry that the alert on the log itself counts."""
     sealed_log(tenant, rounds=1, each=2)
     assert check().result == "whole"
     attack(ATTACKS[name])

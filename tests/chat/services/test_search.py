@@ -199,6 +199,8 @@ def test_what_streams_changes_or_goes_is_found_as_it_is_now(tenant: Tenant) -> N
     assert indexed() == 1
     conversation.delete()
     assert indexed() == 0
+    talk(tenant, "member", "")
+    assert indexed() == 0, "nothing is said"
 
 
 def test_a_very_long_message_is_kept_and_found_by_its_beginning(tenant: Tenant) -> None:

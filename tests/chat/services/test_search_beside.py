@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.db.models import UUIDField
 
 from chat.artifacts.services import create_artifact, delete_artifact, undelete_artifact
 from chat.engine.attaching import file_attachment
@@ -164,6 +165,19 @@ def test_words_of_an_attached_file_and_its_name_are_found(tenant: Tenant) -> Non
     assert found(tenant, "loam") == ["Soil: [Loam] and sand"]
     assert found(tenant, "soil docs") == ["Soil: [Soil] [docs] papers://humus"]
     assert len(hits(tenant, "docs")) == len(hits(tenant, "humus")) == 1
+
+
+def test_whose_a_file_is_stays_as_it_was_written(tenant: Tenant) -> None:
+    """REL-1161: it is looked up where nobody said it, as for a call."""
+    message, kept = say(tenant), UUIDField().get_db_prep_value
+    for row in (attach(tenant, message, "Tulips"), call(message)):
+        table, of = row._meta.db_table, kept(row.pk, connection)
+        for given, stored in ((tenant.admin.pk, tenant.admin.pk), (None, tenant.member.pk)):
+            with connection.cursor() as cursor:
+                change = f"UPDATE {table} SET owner_id = %s WHERE id = %s"
+                cursor.execute(change, [kept(given, connection), of])
+                cursor.execute(f"SELECT owner_id FROM {table} WHERE id = %s", [of])
+                assert cursor.fetchone() == (kept(stored, connection),)
 
 
 def test_a_file_is_found_once_it_was_read_and_by_its_name_if_it_cannot_be(tenant: Tenant) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from audit.models import AuditEntry
+from mcp_servers.models import HealthCheck
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import http_server
 
@@ -91,10 +94,18 @@ def test_a_list_of_the_platform_is_in_the_platforms_log(tenant: Tenant) -> None:
 
 
 def test_what_a_list_has_no_value_for_is_empty_in_its_file(tenant: Tenant) -> None:
-    """REL-2547: the list shows a dash there, which a spreadsheet would take for the begin of a formula."""
-    http_server(tenant, "https://tools.example.org/mcp")
-    address = reverse("admin:export_list", args=["mcp_servers", "mcpserver"])
-    head, row = exported(tenant.client("admin").get(address))
-    shown = dict(zip(head, row, strict=True))
-    assert (shown["Latency ms"], shown["Protocol revision"]) == ("", "")
-    assert "'-" not in row
+    """REL-2547, REL-2653: the list shows a dash there, as all pages do. A spreadsheet would take it for a value."""
+    server = http_server(tenant, "https://tools.example.org/mcp")
+    HealthCheck.objects.create(
+        workspace=tenant.workspace, server=server, is_ok=False, checked_at=timezone.now()
+    )
+    for model in ("mcpserver", "healthcheck"):
+        page = reverse(f"admin:mcp_servers_{model}_changelist")
+        text = tenant.client("admin").get(page).content.decode()
+        assert re.search(r"<td[^>]*>\s*–\s*<", text), model
+        assert not re.search(r"<td[^>]*>\s*(-|None)\s*<", text), model
+        address = reverse("admin:export_list", args=["mcp_servers", model])
+        head, row = exported(tenant.client("admin").get(address))
+        shown = dict(zip(head, row, strict=True))
+        assert (shown["Latency"], shown.get("Protocol revision", "")) == ("", "")
+        assert "'-" not in row

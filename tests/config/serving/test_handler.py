@@ -15,6 +15,8 @@ from django.urls import path
 from config.serving.handler import MOST_IDLE, Handler, Lanes
 from tests.factories import Tenant, signed_in
 from tests.patience import PATIENCE
+from workspaces.database import in_database
+from workspaces.database.patience import REQUEST_SECONDS, current_patience
 
 _seen: list[str] = []
 _go_on = threading.Event()
@@ -23,6 +25,7 @@ _arrived = threading.Semaphore(0)
 
 def look(_request: HttpRequest) -> HttpResponse:
     _seen.append(threading.current_thread().name)
+    assert current_patience() == REQUEST_SECONDS
     return HttpResponse("seen")
 
 
@@ -106,7 +109,7 @@ async def _rested(handler: Handler) -> None:
 
 @override_settings(**_OURS)
 async def test_a_request_stays_in_one_thread_and_the_next_takes_it_over() -> None:
-    """REL-411: middleware and view; a thread of its own would cost each request a connection of its own."""
+    """REL-411, REL-2651: middleware and view; a thread of its own would cost each request a connection of its own."""
     handler = Handler()
     _seen.clear()
     for _ in range(3):
@@ -114,6 +117,7 @@ async def test_a_request_stays_in_one_thread_and_the_next_takes_it_over() -> Non
         await _rested(handler)
     assert len(_seen) == 9
     assert len(set(_seen)) == 1
+    assert await in_database(current_patience) == REQUEST_SECONDS
 
 
 @override_settings(**_OURS)

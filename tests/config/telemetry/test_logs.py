@@ -20,17 +20,23 @@ import mcp.client.streamable_http
 import mcp_types
 import pytest
 import structlog
+from celery import Celery
 from celery.exceptions import CPendingDeprecationWarning
 from celery.worker.consumer import consumer
 from django.core.exceptions import TooManyFieldsSent
-from django.http import HttpRequest, HttpResponse
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 from django.test.utils import override_settings
 from django.urls import URLResolver, get_resolver, path
 from django.utils.log import log_response
 from opentelemetry.propagate import extract
+from rest_framework.decorators import api_view, authentication_classes, permission_classes
+from rest_framework.request import Request
 
+from audit.errors import AuditUnavailable
 from config.env import ROOT
+from config.serving import errors
 from config.telemetry.log_writing import write_beside, write_the_rest
 from config.telemetry.logs import MOST_A_MINUTE, configure_logging
 from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
@@ -219,11 +225,37 @@ def fail(_request: HttpRequest) -> HttpResponse:
     raise ValueError("it broke")
 
 
+def lose_database(_request: HttpRequest) -> HttpResponse:
+    raise OperationalError("the connection is lost")
+
+
+def send_a_part(_request: HttpRequest) -> StreamingHttpResponse:
+    def parts() -> Iterator[bytes]:
+        yield b"one"
+        raise ValueError("half of it")
+
+    return StreamingHttpResponse(parts())
+
+
+@api_view()
+@authentication_classes([])
+@permission_classes([])
+def miss_the_log(_request: Request) -> HttpResponse:
+    raise AuditUnavailable from OperationalError("the connection is lost")
+
+
 def be_away(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=503)
 
 
-urlpatterns = [path("fail/", fail), path("away/", be_away)]
+handler500 = errors.server_error
+urlpatterns = [
+    path("fail/", fail),
+    path("away/", be_away),
+    path("lost/", lose_database),
+    path("part/", send_a_part),
+    path("api/lost/", miss_the_log),
+]
 
 
 @override_settings(
@@ -236,11 +268,40 @@ def test_a_request_that_fails_is_told_once(written: io.StringIO) -> None:
     client = Client(raise_request_exception=False)
     client.get("/fail/")
     client.get("/away/")
+    assert [client.get(one).status_code for one in ("/lost/", "/api/lost/")] == [503, 503]
     text = written.getvalue()
-    assert "request_failed" in text
+    failed = [line for line in text.splitlines() if "request_failed" in line]
+    codes = [re.search(r"code\W+(\d+)", line) for line in failed]
+    assert [code and code[1] for code in codes] == ["500", "503", "503"], "what was answered"
     assert "ValueError: it broke" in text
     assert "Internal Server Error: /fail/" not in text
     assert "Service Unavailable: /away/" not in text
+
+
+@override_settings(
+    ROOT_URLCONF=__name__, MIDDLEWARE=["config.serving.middleware.RequestLogMiddleware"]
+)
+def test_a_download_that_ends_early_is_told_once(written: io.StringIO) -> None:
+    """REL-2002: by the request log, and not by Daphne as well, which still tells what failed elsewhere."""
+    answer: Any = Client().get("/part/")
+    with pytest.raises(ValueError, match="half of it") as broken:
+        list(answer.streaming_content)
+    daphne = logging.getLogger("daphne.server")
+    for error in (broken.value, OSError("it fell over")):
+        daphne.error("Exception inside application: %s", error, exc_info=error)
+    text = written.getvalue()
+    assert text.count("ValueError: half of it") == 1
+    assert "it fell over" in text
+
+
+def test_a_task_that_fails_is_told_once(written: io.StringIO) -> None:
+    """REL-2002: its traceback stood in its line twice."""
+
+    def break_down() -> None:
+        raise ValueError("a task broke")
+
+    Celery("apart", set_as_current=False).task(break_down, name="break_down").apply()
+    assert written.getvalue().count("ValueError: a task broke") == 1
 
 
 def test_no_line_has_a_link_that_lets_somebody_in(written: io.StringIO) -> None:

@@ -336,6 +336,17 @@ def test_no_half_of_a_secret_stands_where_a_message_is_cut() -> None:
 
 
 @pytest.mark.usefixtures("no_known_secrets")
+async def test_no_half_of_a_secret_stands_at_the_end_of_a_long_id(traced: Traced) -> None:
+    """SEC-1072: nor of a method; both come from the server as they please it."""
+    trace = ConnectionTrace(spec=spec_of_nothing(), buffer=tracing.buffer)
+    remember_secret("s3cret-of.the-server-77", workspace_id=trace.spec.workspace_id)
+    long = "." * 90 + "s3cret-of.the-server-77"
+    trace.message("received", "response", {}, method=long, rpc_id=long)
+    [record] = await traced.settle()
+    assert [one[88:93] for one in (record.method, record.rpc_id)] == [f"..{MASK}"[:5]] * 2
+
+
+@pytest.mark.usefixtures("no_known_secrets")
 def test_no_half_of_a_secret_comes_into_a_message_that_masking_shortens() -> None:
     """SEC-988: such as a list of links with the same key in each. What is behind the cut comes before it then."""
     workspace_id, secret = uuid4(), "s3cret-of.the-server-" + "77-" * 30

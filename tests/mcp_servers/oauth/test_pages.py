@@ -157,6 +157,29 @@ def test_a_cancel_and_a_failure_have_their_own_words(
     assert grants() == []
 
 
+def test_whoever_does_not_come_back_can_have_the_client_registered_again(
+    tenant: Tenant, server: McpServer, issuer: Issuer
+) -> None:
+    """REL-2652: an issuer that has forgotten a client shows it on its own page. The page waits then, and does not begin."""
+    opened = {"sec-fetch-site": "same-origin"}
+    for role, may in (("member", False), ("admin", True)):
+        client = tenant.client(role)
+        assert b"does not know the client" not in client.get(page_of(server)).content
+        before = begin(client, server)
+        text = client.get(f"{page_of(server)}?now=1", headers=opened).content.decode()
+        assert "does not know the client" in text
+        assert ('value="again"' in text, "data-begins" in text) == (may, False), role
+        answer = client.post(page_of(server), {"register": "again"})
+        assert answer.status_code == (200 if may else 403)
+    issued = parse_qs(urlsplit(before).query)["client_id"][0]
+    assert issued not in answer.content.decode()
+    assert len(issuer.at("register")) == 2
+    # Another one today would bring nothing.
+    answer = client.post(page_of(server), {"register": "again"})
+    assert html.escape(WORDS[Reason.REGISTRATION_UNKNOWN]) in answer.content.decode()
+    assert len(issuer.at("register")) == 2
+
+
 @pytest.mark.parametrize("field", ["error", "error_description", "state", "iss", "code"])
 def test_nothing_that_comes_back_is_shown(tenant: Tenant, server: McpServer, field: str) -> None:
     """SEC-50: a corpus of markup in every parameter, with a strict policy around it."""

@@ -136,22 +136,25 @@ def test_that_what_a_server_says_about_itself_is_shown_whole(server: McpServer) 
 
 
 def test_that_secrets_reach_no_row(tenant: Tenant, server: McpServer) -> None:
-    """By value, by name and by shape; an auditor does not see them either."""
+    """SEC-1072: by value, by name and by shape, in ids and methods too; an auditor does not see them either."""
     remember_secret("s3cret-of-the-server", workspace_id=tenant.workspace.pk)
-    (row,) = stored(
+    row, answer = stored(
         server,
         a_record(
             server,
             method="initialize",
+            rpc_id="s3cret-of-the-server",
             text="connected with s3cret-of-the-server",
             body={
                 "params": {"token": "abc", "note": "s3cret-of-the-server", "x": "sk-" + "a" * 20}
             },
         ),
+        a_record(server, method="x/s3cret-of-the-server", rpc_id="sk-" + "a" * 20, body=None),
     )
     body = reading.open_body(row, actor=tenant.actor("auditor"))
     assert body == {"params": {"token": MASK, "note": MASK, "x": MASK}}
     assert "s3cret" not in json.dumps(reading.as_json(row))
+    assert (row.rpc_id, answer.method, answer.rpc_id) == (MASK, f"x/{MASK}", MASK)
 
 
 def test_who_may_read_what_was_sent(tenant: Tenant, server: McpServer) -> None:

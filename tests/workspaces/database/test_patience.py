@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, connections
+from django.test import Client
+
+from config import health
+from tests.patience import wait_until
+from tests.threads import Threads
+from workspaces.database.patience import patience
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db]
 
@@ -18,3 +26,49 @@ def test_a_database_that_is_gone_without_a_word_is_found_out_soon() -> None:
     idle, interval, count = (int(value or 0) for value in listed)
     assert 0 < idle + interval * count <= 25
     assert 0 < int(used[b"tcp_user_timeout"] or 0) <= 25_000
+    assert 0 < int(used[b"connect_timeout"] or 0) <= 10
+
+
+def test_a_statement_without_an_answer_ends_with_its_callers_patience() -> None:
+    """REL-2651: it is left and ended, its connection is not used again, and the pool has not lost one."""
+    sleepy = connections.create_connection("default")
+    began = time.monotonic()
+    with patience(0.1), pytest.raises(OperationalError, match=r"no answer within 0\.1"):
+        sleepy.cursor().execute("SELECT pg_sleep(20)")
+    assert time.monotonic() - began < 10
+    assert sleepy.connection.closed
+    sleepy.close()
+    wait_until(lambda: not _is_asleep(), what="the end of the statement")
+
+
+def _is_asleep() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(20)' AND state = 'active'"
+        )
+        return cursor.fetchone() is not None
+
+
+def test_readiness_names_the_part_of_the_database_that_gives_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """REL-2651: a write that does not end is no reason to doubt what was read, and who asks next waits no longer."""
+    monkeypatch.setattr(health, "ANSWER_SECONDS", 0.5)
+    health.database_writes.forget()
+    holder = connections.create_connection("default")
+    holder.set_autocommit(False)
+    try:
+        holder.cursor().execute("LOCK TABLE django_session IN EXCLUSIVE MODE")
+        with Threads(2) as pool:
+            answers = list(pool.map(lambda _: Client().get("/readyz"), range(2)))
+    finally:
+        holder.rollback()
+        holder.close()
+        health.database_writes.forget()
+    for answer in answers:
+        assert answer.status_code == 503
+        checks = answer.json()["checks"]
+        assert [name for name, result in checks.items() if result == "failed"] == [
+            "database_writes"
+        ]

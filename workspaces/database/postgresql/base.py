@@ -9,28 +9,33 @@ Where row-level security is on, each statement on rows goes together with how fa
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base, operations
 from django.utils.asyncio import async_unsafe
-from psycopg import ClientCursor, Cursor, OperationalError, sql
+from psycopg import ClientCursor, Connection, Cursor, OperationalError, sql
 from psycopg.errors import FeatureNotSupported
 from psycopg.pq import TransactionStatus
-from psycopg_pool import PoolTimeout
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workspaces.database import THREADS, is_database_thread
+from workspaces.database.patience import current_patience
 from workspaces.database.row_security import NOTHING, SETTING, NoReach, current_reach, is_on
 
 PATIENCE_SECONDS: Final = 25.0
 """How long a thread waits for a lane; below the 30 seconds within which a request fails clearly."""
 
+_CANCEL_SECONDS: Final = 1.0
 _PLANNED_ANEW: Final = 2
 """So often a connection's statement is planned before PostgreSQL keeps it."""
 _ON_ROWS: Final = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "MERGE", "EXPLAIN"})
@@ -38,6 +43,43 @@ _FIRST_WORD: Final = re.compile(r"[\s(]*([A-Za-z]+)")
 
 _lanes: dict[tuple[int, str], threading.Semaphore] = {}
 _lock = threading.Lock()
+
+
+class PatientConnection(Connection[Any]):
+    """A connection that waits for a statement's answer for as long as its thread has patience."""
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """As its base.
+
+        Raises:
+            OperationalError: no answer came in time. The connection is closed: what it sends next is no answer to
+                what is asked next.
+        """
+        seconds = current_patience()
+        if timeout is not None or seconds is None:
+            return super().wait(gen, interval, timeout)
+        began = time.monotonic()
+        try:
+            return super().wait(gen, interval, seconds)
+        except OperationalError as error:
+            if time.monotonic() - began < seconds:
+                raise
+            # A server that only takes long need not go on.
+            with contextlib.suppress(Exception):
+                self.cancel_safe(timeout=_CANCEL_SECONDS)
+            self.close()
+            raise OperationalError(f"no answer within {seconds:g} seconds") from error
+
+
+class PatientPool(ConnectionPool[PatientConnection]):
+    """A pool that a thread waits for no longer than it has patience."""
+
+    def getconn(self, timeout: float | None = None) -> PatientConnection:
+        """As its base."""
+        seconds = current_patience()
+        if timeout is None and seconds is not None:
+            timeout = min(seconds, self.timeout)
+        return super().getconn(timeout)
 
 
 class ReachingCursor(ClientCursor[Any]):
@@ -121,6 +163,22 @@ class DatabaseWrapper(base.DatabaseWrapper):
     told_reach: str | None = None
     """What the transaction that is open was told last; None: nothing that still holds for sure."""
 
+    @property
+    def pool(self) -> Any:
+        """As its base; of connections with patience."""
+        options = self.settings_dict["OPTIONS"].get("pool")
+        pools: dict[str, PatientPool] = self._connection_pools  # type: ignore[attr-defined]  # the stubs leave it out
+        if options and self.alias not in pools and self.alias != NO_DB_ALIAS:
+            made = PatientPool(
+                kwargs={**self.get_connection_params(), "autocommit": True},
+                connection_class=PatientConnection,
+                configure=self._configure_connection,  # type: ignore[attr-defined]
+                open=False,
+                **options,
+            )
+            pools.setdefault(self.alias, made)
+        return super().pool
+
     def get_connection_params(self) -> dict[str, Any]:
         """As its base; with row-level security, its cursors tell how far they reach."""
         params: dict[str, Any] = super().get_connection_params()
@@ -200,8 +258,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """As its base; other threads than those of `in_database` take a lane first."""
         if self.pool and not is_database_thread():
             lanes = _lanes_of(self.alias, self.pool.max_size)
-            if not lanes.acquire(timeout=PATIENCE_SECONDS):
-                raise PoolTimeout(f"no lane became free in {PATIENCE_SECONDS:.0f} seconds")
+            seconds = min(PATIENCE_SECONDS, current_patience() or PATIENCE_SECONDS)
+            if not lanes.acquire(timeout=seconds):
+                raise PoolTimeout(f"no lane became free in {seconds:g} seconds")
             # Once only, and also if the thread ends without giving its connection back.
             self._leave_lane = weakref.finalize(self, lanes.release)
         try:
