@@ -11,7 +11,8 @@ from django.test import Client
 from config import health
 from tests.patience import wait_until
 from tests.threads import Threads
-from workspaces.database.patience import patience
+from workspaces.database import in_database
+from workspaces.database.patience import REQUEST_SECONDS, current_patience, patience
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db]
 
@@ -39,6 +40,11 @@ def test_a_statement_without_an_answer_ends_with_its_callers_patience() -> None:
     assert sleepy.connection.closed
     sleepy.close()
     wait_until(lambda: not _is_asleep(), what="the end of the statement")
+
+
+async def test_work_beside_the_loop_has_the_patience_of_a_request() -> None:
+    """REL-2651: what a page's socket asks for ends, too."""
+    assert await in_database(current_patience) == REQUEST_SECONDS
 
 
 def _is_asleep() -> bool:
