@@ -42,17 +42,14 @@ def listen_to_changes() -> None:
     )
 
 
-def set_state(
-    instance: KlavisInstance, state: InstanceState, reason: str = "", *, is_told: bool = True
-) -> None:
+def set_state(instance: KlavisInstance, state: InstanceState, reason: str = "") -> None:
     """Keep a new state, in the caller's transaction; the server that stands for it shows it too."""
     instance.state, instance.reason = state, reason[:300]
     if state in (InstanceState.READY, InstanceState.FAILED) and not instance.services:
         instance.oauth_urls, instance.next_poll_at = None, None
     instance.last_checked_at = timezone.now()
     instance.save()
-    if is_told:
-        tell_instance(instance)
+    tell_instance(instance)
     if instance.server_id is not None:
         refresh_connection(instance.workspace_id, instance.server_id)
         _show_on_server(instance)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mcp_servers.client.connections.flights import CURRENT
 from mcp_servers.client.connections.permits import PermitRefused
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from mcp_servers.client.connections.flights import CallRef, Flight
     from mcp_servers.client.connections.hooks import Kind
     from mcp_servers.client.connections.tracing import ConnectionTrace
-
-RawItem: TypeAlias = "dict[str, Any]"
-"""One tool, resource, template or prompt as on the wire; not checked in any way."""
 
 LISTS: Final = {
     "tools/list": "tools",

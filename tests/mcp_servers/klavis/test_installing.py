@@ -11,6 +11,7 @@ from mcp_servers.klavis.asking import NotSetUp, external_id
 from mcp_servers.klavis.models import KlavisAccount
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import services
+from mcp_servers.registry.specs import target_label
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
 from tests.mcp_servers.klavis.conftest import allow_personal, install, poll_now, remove_all
@@ -38,7 +39,7 @@ def test_install_sign_in_ready(
         "",
         "connected",
     )
-    assert server.target_label == "Klavis: Gmail"
+    assert target_label(server) == "Klavis: Gmail"
     tools = McpTool.objects.for_workspace(tenant.workspace)
     assert "search" in tools.callable().values_list("name", flat=True)
     provider.mcp.add_tool(lambda: "", name="added_later", description="New.")
