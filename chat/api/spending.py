@@ -135,7 +135,7 @@ class SpendingLimitViewSet(WorkspaceViewSet):
     model = SpendingPolicy
     scopes = Scopes(read="members:write", write="members:write")
     serializer_class = SpendingLimitsOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(

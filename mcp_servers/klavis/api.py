@@ -166,7 +166,7 @@ class HostedViewSet(WorkspaceViewSet):
 
     model = KlavisInstance
     scopes = Scopes(read="servers:read", write="servers:write")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = HostedOutput
     # An address there names the instance, from which its own, secret one can be made.
     shown_once = frozenset({"windows"})

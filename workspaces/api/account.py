@@ -248,7 +248,7 @@ class CallerViewSet(WorkspaceViewSet):
     model = Membership
     scopes = Scopes(read=ANY_SCOPE, write=ANY_SCOPE)
     serializer_class = CallerOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
 
     def list(self, request: Request) -> Response:
         """Tell who calls: the person, the workspace with their role, and what the token holds until when."""
