@@ -197,10 +197,8 @@ class MemberSpendingViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = MemberSpendingOutput
     orderings: ClassVar[Any] = ("id", "-id", "created_at")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace, suspended ones too."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         rows = Membership.objects.also_suspended(self.workspace)
         return rows.select_related("user", "workspace")

@@ -139,10 +139,8 @@ class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("id", "-id", "created_at")
     parameters: ClassVar[Any] = {"access": ("kind", "cursor"), "sessions": ("cursor",)}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         rows = Membership.objects.also_suspended(self.workspace)
         return rows.select_related("user", "workspace")

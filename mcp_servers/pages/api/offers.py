@@ -142,8 +142,8 @@ class OfferViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = OfferFilters
     orderings: ClassVar[Any] = ("-id", "name")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("server__workspace")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("server__workspace")
 
     def _switch(self) -> Response:
         row = self.get_object()

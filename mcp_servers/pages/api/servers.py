@@ -308,8 +308,8 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
     parameters: ClassVar[Any] = {"trace_file": tuple(TraceFileQuery._declared_fields)}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("program", "global_server", "workspace")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("program", "global_server", "workspace")
 
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
