@@ -23,11 +23,11 @@ from mcp_servers.pages.views.common import (
     server_of,
     servers_url,
     switch,
-    workspace_of,
 )
 from mcp_servers.registry import services
 from mcp_servers.registry.scopes import platform
 from workspaces.errors import NotFound
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from mcp_servers.pages.views.common import (
     servers_url,
     switch,
     tool_of,
-    workspace_of,
 )
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import may_manage, require_to_manage
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.pages.parts import workspace_of
 from workspaces.words.text_values import read_whole_number
 
 if TYPE_CHECKING:
