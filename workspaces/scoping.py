@@ -137,7 +137,16 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
             return super().delete()
 
 
+class PersonalQuerySet(WorkspaceQuerySet[_Row]):
+    """Rows that are their `owner`'s alone, whatever else somebody may see in a workspace."""
+
+    def visible_to(self, user: User) -> Self:
+        """This person's own."""
+        return super().visible_to(user).filter(owner=user)
+
+
 WorkspaceManager = models.Manager.from_queryset(WorkspaceQuerySet)
+PersonalManager = models.Manager.from_queryset(PersonalQuerySet)
 
 
 class WorkspaceModel(models.Model):
