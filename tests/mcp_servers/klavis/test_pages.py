@@ -141,8 +141,7 @@ def test_what_a_member_sees(tenant: Tenant, account: KlavisAccount) -> None:
 
 def test_somebody_elses_own_is_nobody_elses(tenant: Tenant, account: KlavisAccount) -> None:
     """SEC-117: an administrator sees that it exists and can uninstall it, and nothing more."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     own = install(tenant, "Gmail", "member", for_workspace=False)
     client = tenant.client("admin")
     page = text_of(client, HOME)
