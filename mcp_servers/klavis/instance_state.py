@@ -17,7 +17,7 @@ from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.models import McpServer
 from mcp_servers.registry import health
 from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
-from mcp_servers.registry.services.server_notices import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
@@ -79,11 +79,6 @@ def tell_instance(instance: KlavisInstance) -> None:
 def tell_account(account: KlavisAccount) -> None:
     """Tell open pages."""
     announce(account.workspace_id, Announcement(kind=CHANGED, id=str(account.pk)))
-
-
-def tell_server(server: McpServer) -> None:
-    """Tell open pages of a server that has come."""
-    tell(server)
 
 
 def who_began(instance: KlavisInstance) -> Actor:

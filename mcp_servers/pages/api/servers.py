@@ -348,7 +348,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=True, methods=["post"])
     def connect(self, request: Request, pk: str) -> Response:
         """Open a connection now, whatever pause the server was given, and read what it offers."""
-        report = services.connect_server(server=self.get_object(), actor=self.actor)
+        report = services.refresh_tools(server=self.get_object(), actor=self.actor)
         return Response(ServerReportOutput(report).data)
 
     @extend_schema(request=None, responses=ServerOutput)

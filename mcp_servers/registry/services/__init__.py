@@ -5,7 +5,6 @@ any transaction.
 """
 
 from mcp_servers.registry.services.connections import (
-    connect_server,
     connections_of,
     disconnect_server,
 )
@@ -59,7 +58,6 @@ __all__ = [
     "check_draft",
     "check_programs",
     "check_server",
-    "connect_server",
     "connections_of",
     "delete_program",
     "delete_server",
