@@ -149,7 +149,19 @@ WorkspaceManager = models.Manager.from_queryset(WorkspaceQuerySet)
 PersonalManager = models.Manager.from_queryset(PersonalQuerySet)
 
 
-class WorkspaceModel(models.Model):
+class ScopedModel(models.Model):
+    """A row that is reached through the door alone."""
+
+    objects = WorkspaceManager()
+    unscoped: ClassVar[models.Manager[Any]] = models.Manager()
+
+    class Meta:
+        abstract = True
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+
+
+class WorkspaceModel(ScopedModel):
     """A row that belongs to one workspace."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -159,10 +171,5 @@ class WorkspaceModel(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
     updated_at = models.DateTimeField(auto_now=True, editable=False)
 
-    objects = WorkspaceManager()
-    unscoped: ClassVar[models.Manager[Any]] = models.Manager()
-
-    class Meta:
+    class Meta(ScopedModel.Meta):
         abstract = True
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
