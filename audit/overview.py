@@ -27,9 +27,10 @@ from audit.services import spool
 from audit.streams.services import streams_of
 from audit.streams.views import StreamRow, row_of
 from audit.views.header import header_of
-from audit.views.parts import call_url, described, found_by, shown_strip, workspace_of
+from audit.views.parts import call_url, described, found_by, shown_strip
 from workspaces.delivery.outbox import state_of
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ class Outage:
 @login_required
 def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """What needs somebody, incidents, approvals, the log, streams, alerts, changes and jobs."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     log_url = reverse("audit:entries", args=[workspace.slug])
     now = timezone.now()
     strips = providers.strips_of(workspace.pk, now - _SPAN, now, _PIECES)

@@ -26,7 +26,7 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from audit.reports.providers import register_call_actions
+        from audit.reports.providers import ReportSource, register_source
         from audit.retention.periods import register_kept
         from chat import metrics, reporting
         from chat.engine.waking import run_with
@@ -51,7 +51,7 @@ class ChatConfig(AppConfig):
         run_with(_runner)
         reporting.tell_reports()
         register_kept(_kept)
-        register_call_actions(_call_actions)
+        register_source(ReportSource(call_actions=_call_actions))
         register_access("bud", _read_buds)
         register_model(_ask_model)
         register_providers(_providers_of)

@@ -14,16 +14,14 @@ from django.utils.translation import gettext as _
 
 from audit.reports.providers import (
     Job,
+    ReportSource,
     Spender,
     Spending,
     SpendingLimit,
     Usage,
     WaitingCall,
-    register_approvals,
-    register_jobs,
     register_rules,
-    register_spending,
-    register_usage,
+    register_source,
 )
 from chat.models import CheckResult, KnowledgePreparation, ToolCall, Turn, WebhookDelivery
 from chat.providers.spending_months import month_of_workspace, most_spending
@@ -38,11 +36,10 @@ _MOST_SPENDERS: Final = 5
 
 def tell_reports() -> None:
     """Register with the log's reports."""
-    register_usage(usage)
-    register_approvals(approvals)
-    register_jobs(jobs)
+    register_source(
+        ReportSource(models=usage, approvals=approvals, jobs=jobs, spending=spending_report)
+    )
     register_rules(RULES)
-    register_spending(spending_report)
 
 
 def usage(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:

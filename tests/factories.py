@@ -108,6 +108,11 @@ class Tenant:
         """The person of that role, acting in this workspace."""
         return actor_for(self.people[role], self.workspace, source=source, request_id="test")
 
+    def allow_personal_servers(self) -> None:
+        """Let members have servers of their own."""
+        self.workspace.allows_personal_servers = True
+        self.workspace.save()
+
     def client(self, role: str = "admin", **defaults: Any) -> Client:
         """A browser in which that person is signed in."""
         return signed_in(self.people[role], **defaults)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import platform
 from typing import NoReturn
 
 from django.core.management.base import CommandError, CommandParser
@@ -10,6 +12,14 @@ from uuid_utils.compat import uuid7
 from workspaces.actors import Actor, Source
 from workspaces.middleware import actor_for
 from workspaces.models import Membership, User, Workspace
+
+
+def person_at_machine() -> str:
+    """The person who runs this, as the machine knows them."""
+    try:
+        return f"{getpass.getuser()} on {platform.node()}"
+    except (KeyError, OSError):
+        return platform.node()
 
 
 def add_who(parser: CommandParser) -> None:

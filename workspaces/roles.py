@@ -6,9 +6,10 @@ to any role. A superuser owns the platform, and acts in a workspace as its owner
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, ParamSpec
 from uuid import UUID
 
 from workspaces.actors import Actor, ActorKind, Role
@@ -17,6 +18,8 @@ from workspaces.words.texts import gettext_lazy as _
 
 if TYPE_CHECKING:
     from workspaces.words.texts import Text
+
+P = ParamSpec("P")
 
 __all__ = ["Permission", "Role", "has_permission", "require"]
 
@@ -117,6 +120,15 @@ def has_permission(
     if workspace_id is not None and actor.workspace_id != workspace_id:
         return False
     return permission in permissions_of(actor)
+
+
+def passes(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
+    """Whether a check like require() raises no PermissionDenied."""
+    try:
+        check(*args, **kwargs)
+    except PermissionDenied:
+        return False
+    return True
 
 
 def require(actor: Actor, permission: Permission, *, workspace_id: UUID | None) -> None:

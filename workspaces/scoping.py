@@ -137,10 +137,31 @@ class WorkspaceQuerySet(models.QuerySet[_Row]):
             return super().delete()
 
 
+class PersonalQuerySet(WorkspaceQuerySet[_Row]):
+    """Rows that are their `owner`'s alone, whatever else somebody may see in a workspace."""
+
+    def visible_to(self, user: User) -> Self:
+        """This person's own."""
+        return super().visible_to(user).filter(owner=user)
+
+
 WorkspaceManager = models.Manager.from_queryset(WorkspaceQuerySet)
+PersonalManager = models.Manager.from_queryset(PersonalQuerySet)
 
 
-class WorkspaceModel(models.Model):
+class ScopedModel(models.Model):
+    """A row that is reached through the door alone."""
+
+    objects = WorkspaceManager()
+    unscoped: ClassVar[models.Manager[Any]] = models.Manager()
+
+    class Meta:
+        abstract = True
+        base_manager_name = "unscoped"
+        default_manager_name = "unscoped"
+
+
+class WorkspaceModel(ScopedModel):
     """A row that belongs to one workspace."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -150,10 +171,5 @@ class WorkspaceModel(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
     updated_at = models.DateTimeField(auto_now=True, editable=False)
 
-    objects = WorkspaceManager()
-    unscoped: ClassVar[models.Manager[Any]] = models.Manager()
-
-    class Meta:
+    class Meta(ScopedModel.Meta):
         abstract = True
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"

@@ -107,10 +107,9 @@ class AlertRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="workspace:write", write="workspace:write")
     serializer_class = RuleOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if not getattr(self, "swagger_fake_view", False):
-            require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
-        return super().get_queryset()
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
+        return super().rows()
 
     @extend_schema(request=RuleInput, responses={201: RuleSecretOutput})
     def create(self, request: Request) -> Response:

@@ -62,12 +62,10 @@ class AlertViewSet(ListRows, WorkspaceViewSet):
     filterset_class = AlertFilters
     orderings: ClassVar[Any] = ("-started_at",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        rows = super().get_queryset()
-        if not getattr(self, "swagger_fake_view", False):
-            require(self.actor, Permission.VIEW_AUDIT, workspace_id=self.workspace.pk)
-        return rows.select_related("rule__workspace")
+        require(self.actor, Permission.VIEW_AUDIT, workspace_id=self.workspace.pk)
+        return super().rows().select_related("rule__workspace")
 
 
 class NoticeOutput(serializers.ModelSerializer[Notice]):
@@ -99,10 +97,8 @@ class NoticeViewSet(ListRows, WorkspaceViewSet):
     serializer_class = NoticeOutput
     filterset_class = NoticeFilters
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """The caller's own."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return notices.notices_of(self.workspace, self.person)
 
     @extend_schema(request=NoticeReadInput, responses=UnreadOutput)

@@ -23,9 +23,9 @@ from audit.alerts.words import amount_of, condition_of
 from audit.models import Alert, AlertRule
 from audit.views.filtering import known_filters
 from audit.views.header import header_of
-from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.errors import InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.pages.parts import id_of
+from workspaces.pages.parts import id_of, put_faults, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
 
@@ -45,7 +45,7 @@ def alerts(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Make a rule. Whoever opens the address itself gets to the page with the form."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     if request.method != "POST":
         return redirect(_url(workspace))
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
@@ -60,7 +60,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 workspace_id=workspace.pk, actor=request.actor, draft=form.draft()
             )
         except InvalidInput as error:
-            _put_faults(form, error)
+            put_faults(form, error)
         else:
             message = _("“%(name)s” is watched.") % {"name": rule.name}
             return _saved(request, rule, secret, message)
@@ -71,7 +71,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def recommended(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add the recommended rules."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     count = services.add_recommended(workspace_id=workspace.pk, actor=request.actor)
     text = _("All kinds are watched already.")
     if count:
@@ -85,7 +85,7 @@ def recommended(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @saves_one_at_a_time
 def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
     """One rule's settings."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     rule = AlertRule.objects.for_workspace(workspace).fetch(rule_id)
     hold(request, rule)
@@ -97,7 +97,7 @@ def edit(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpR
         try:
             secret = services.update_rule(rule=rule, actor=request.actor, draft=form.draft())
         except InvalidInput as error:
-            _put_faults(form, error)
+            put_faults(form, error)
         else:
             return _saved(request, rule, secret, _("Saved."))
     context = {
@@ -118,7 +118,7 @@ def change(
     request: WorkspaceRequest, workspace_slug: str, rule_id: UUID, verb: str
 ) -> HttpResponse:
     """What a button says."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     rule = AlertRule.objects.for_workspace(workspace).fetch(rule_id)
     if verb in {"on", "off"}:
         services.switch_rule(rule=rule, actor=request.actor, is_active=verb == "on")
@@ -134,9 +134,9 @@ def change(
 @login_required
 def bell(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The person's own notices in this workspace: the menu's content, or JSON for the chat's page."""
-    assert request.workspace is not None
-    rows = list(notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN])
-    count = notices.unread(request.workspace, request.user)
+    workspace = workspace_of(request)
+    rows = list(notices.notices_of(workspace, request.user)[: notices.MOST_SHOWN])
+    count = notices.unread(workspace, request.user)
     if request.GET.get("format") == "json":
         shown = [
             {
@@ -161,8 +161,8 @@ def bell(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def all_notices(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The person's own notices, page by page: the bell shows the newest ones."""
-    assert request.workspace is not None
-    rows = notices.notices_of(request.workspace, request.user)
+    workspace = workspace_of(request)
+    rows = notices.notices_of(workspace, request.user)
     page = page_in_address(rows, request.GET, by="-created_at")
     context = {
         "notices": page.rows,
@@ -177,13 +177,13 @@ def all_notices(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def read(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """All of the person's notices here are read now, or the one that they opened."""
-    assert request.workspace is not None
+    workspace = workspace_of(request)
     only = request.POST.get("notice")
-    notices.mark_read(request.workspace, request.user, only=id_of(only) if only else None)
-    count = notices.unread(request.workspace, request.user)
+    notices.mark_read(workspace, request.user, only=id_of(only) if only else None)
+    count = notices.unread(workspace, request.user)
     if request.GET.get("format") == "json":
         return JsonResponse({"unread": count})
-    rows = notices.notices_of(request.workspace, request.user)[: notices.MOST_SHOWN]
+    rows = notices.notices_of(workspace, request.user)[: notices.MOST_SHOWN]
     return render(
         request, "audit/alerts/_bell.html", {"notices": rows, "unread": count, "is_marked": True}
     )
@@ -195,7 +195,7 @@ def _saved(request: WorkspaceRequest, rule: AlertRule, secret: str, message: str
     if secret:
         return render(request, "audit/alerts/list.html", _page(request, secret=secret))
     messages.success(request, message)
-    return redirect(_url(_workspace(request)))
+    return redirect(_url(workspace_of(request, Permission.VIEW_AUDIT)))
 
 
 def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:
@@ -216,14 +216,14 @@ def _warn(request: WorkspaceRequest, rule: AlertRule) -> None:
 
 def _previewed(request: WorkspaceRequest, form: RuleForm) -> dict[str, Any] | None:
     """Give what the rule in the form counts now, in words; None if the form has faults, which it then shows."""
-    workspace = _workspace(request)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     if not form.is_valid():
         return None
     draft = form.draft()
     try:
         found = services.preview_rule(workspace=workspace, actor=request.actor, draft=draft)
     except InvalidInput as error:
-        _put_faults(form, error)
+        put_faults(form, error)
         return None
     rule = AlertRule(condition=draft.condition)
     return {
@@ -239,12 +239,6 @@ def _known(workspace: Workspace) -> dict[str, Any]:
     return known_filters(workspace.pk, without=frozenset({"since", "until", "sort"}))
 
 
-def _workspace(request: WorkspaceRequest) -> Workspace:
-    assert request.workspace is not None
-    require(request.actor, Permission.VIEW_AUDIT, workspace_id=request.workspace.pk)
-    return request.workspace
-
-
 def _url(workspace: Workspace) -> str:
     return reverse("audit:alerts", args=[workspace.slug])
 
@@ -252,7 +246,7 @@ def _url(workspace: Workspace) -> str:
 def _page(
     request: WorkspaceRequest, *, form: RuleForm | None = None, secret: str = ""
 ) -> dict[str, Any]:
-    workspace = _workspace(request)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     rules = AlertRule.objects.for_workspace(workspace).select_related("workspace")
     found = Alert.objects.for_workspace(workspace).select_related("rule__workspace")
     open_ones = {alert.rule_id: alert for alert in found.filter(ended_at=None)}
@@ -285,9 +279,3 @@ def _page(
         "is_form_open": form is not None,
         "new_secret": secret,
     }
-
-
-def _put_faults(form: RuleForm, error: DomainError) -> None:
-    for name, texts in getattr(error, "fields", {}).items():
-        for text in texts:
-            form.add_error(name if name in form.fields else None, text)

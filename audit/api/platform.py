@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import django_filters
 from django.utils import timezone
-from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -18,7 +17,7 @@ from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, platform_entries, platform_rows
 from audit.rollups.reading import TimeRange
 from audit.streams.api import PlatformStreamViewSet
-from workspaces.api import ListRows, PlatformViewSet, RowFilterSet
+from workspaces.api import ListRows, PlatformViewSet, RowFilterSet, one_document
 from workspaces.api.filtering import MomentFilter
 from workspaces.models import Workspace
 
@@ -75,14 +74,13 @@ class PlatformLogViewSet(PlatformViewSet):
     """How the log of the installation is."""
 
     serializer_class = PlatformLogOutput
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
     parameters: ClassVar[Any] = {}
 
-    @extend_schema(
+    @one_document(
+        PlatformLogOutput,
+        "platform_audit_retrieve",
         summary="Read how the log is",
-        responses=forced_singular_serializer(PlatformLogOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="platform_audit_retrieve",
     )
     def list(self, request: Request) -> Response:
         """Give its seals, its last verification, and what was entered for no workspace."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from drf_spectacular.helpers import forced_singular_serializer
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -18,7 +17,7 @@ from audit.filters import RANGES, read_filter
 from audit.models import AuditEntry
 from audit.reports.report import BY, SHARES, AuditReport, report_of
 from audit.rollups.pieces import UNITS
-from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.api import Scopes, WorkspaceViewSet, one_document
 from workspaces.api.filtering import one_of
 from workspaces.errors import InvalidInput
 
@@ -109,15 +108,14 @@ class ReportViewSet(WorkspaceViewSet):
     model = AuditEntry  # type: ignore[assignment]  # holds values, not a foreign key
     scopes = Scopes(read="audit:read", write="audit:read")
     serializer_class = ReportOutput
-    pagination_class = None  # type: ignore[assignment]  # one report
+    pagination_class = None  # one report
     parameters: ClassVar[Any] = {"list": ("q", "range", "by")}
 
-    @extend_schema(
+    @one_document(
+        ReportOutput,
+        "audit_reports_retrieve",
         summary="Read a report",
         tags=["audit"],
-        responses=forced_singular_serializer(ReportOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="audit_reports_retrieve",
         parameters=[
             OpenApiParameter("q", str, description="Filters as they are typed on the page."),
             OpenApiParameter(

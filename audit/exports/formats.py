@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_noop
 
 from audit.exports.cef import as_cef
 from audit.exports.columns import COLUMNS, as_json, cells_of
-from audit.exports.ocsf import as_ocsf
+from audit.exports.ocsf import event_of
 from audit.exports.streams import (
     Check,
     Encode,
@@ -43,12 +43,16 @@ def as_csv(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
     return out.getvalue().encode()
 
 
-def as_jsonl(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
+def json_lines(object_of: Callable[[AuditEntry], Mapping[str, Any]]) -> Encode:
     """Write one JSON object a line, values as they are."""
-    return b"".join(
-        json.dumps(as_json(entry), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        for entry in batch
-    )
+
+    def encode(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
+        return b"".join(
+            json.dumps(object_of(entry), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            for entry in batch
+        )
+
+    return encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +116,12 @@ FORMATS: Mapping[str, Format] = {
     "jsonl": Format(
         label=gettext_noop("JSON lines, for programs"),
         media_type="application/x-ndjson",
-        encode=as_jsonl,
+        encode=json_lines(as_json),
     ),
     "ocsf.jsonl": Format(
         label=gettext_noop("OCSF 1.3, for a SIEM"),
         media_type="application/x-ndjson",
-        encode=as_ocsf,
+        encode=json_lines(event_of),
     ),
     "cef": Format(
         label=gettext_noop("CEF, for a SIEM"), media_type="text/plain; charset=utf-8", encode=as_cef

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from audit.actions import FAILURES, Action, sentence_of
@@ -24,14 +22,6 @@ _MAPPED: Final = frozenset(
     }
 )
 _READS: Final = ("resource_read.", "prompt_get.", "body.opened", "export.")
-
-
-def as_ocsf(batch: Sequence[AuditEntry], is_first: bool) -> bytes:
-    """Write one event a line."""
-    return b"".join(
-        json.dumps(event_of(entry), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        for entry in batch
-    )
 
 
 def event_of(entry: AuditEntry) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from workspaces.words.formats import moment_in, whole
 if TYPE_CHECKING:
     from fpdf import FPDF
 
+    from audit.reports.report import ReportSeries
+
 MEDIA_TYPE: Final = "application/pdf"
 MOST_ROWS: Final = 100
 """Of one table; a line below says how many more there are."""
@@ -52,22 +54,13 @@ class PdfFigure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PdfSeries:
-    """One line or one part of the bars."""
-
-    label: str
-    values: Sequence[int | None]
-    kind: str = ""
-    """ok, failed, cancelled or refused: it has its own colour."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PdfChart:
     """Numbers over time."""
 
     title: str
     labels: Sequence[str]
-    series: Sequence[PdfSeries]
+    series: Sequence[ReportSeries]
+    """Each is a line, or one part of the bars. One with a kind has its colour."""
     is_stacked: bool
     unit: str = ""
 
@@ -373,5 +366,5 @@ class _Writer:
         self.pdf.set_line_width(0.2)
 
 
-def _colour(one: PdfSeries, at: int) -> tuple[int, int, int]:
+def _colour(one: ReportSeries, at: int) -> tuple[int, int, int]:
     return _KINDS.get(one.kind, _COLOURS[at % len(_COLOURS)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Final
@@ -13,14 +13,14 @@ from django.utils.translation import gettext as _
 
 from audit.actions import layer_name
 from audit.exports.formats import FORMATS
-from audit.exports.pdf import MEDIA_TYPE, Document, PdfChart, PdfFigure, PdfSeries, PdfTable, as_pdf
+from audit.exports.pdf import MEDIA_TYPE, Document, PdfChart, PdfFigure, PdfTable, as_pdf
 from audit.filters import EntryFilter
 from audit.reports import facts, providers
 from audit.reports.charts import TimeAxis, unit_in_words
 from audit.reports.entries import entries_of
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.filter_words import names_in, set_filters
-from audit.reports.report import BY, AuditReport, ReportSeries, report_of
+from audit.reports.report import BY, AuditReport, report_of
 from audit.reports.searching import matching
 from workspaces.words.formats import decimal, moment_in, whole
 
@@ -142,33 +142,21 @@ def _charts(report: AuditReport, by: str) -> list[PdfChart]:
     drawn_by = unit_in_words(span.unit, span.zone)
     labels = TimeAxis(starts=report.pieces, unit=span.unit, zone=span.zone).labels
     return [
-        _chart(
-            _("Tool calls over time, by %(what)s (%(drawn_by)s)")
+        PdfChart(
+            title=_("Tool calls over time, by %(what)s (%(drawn_by)s)")
             % {"what": gettext(BY[by][0]).lower(), "drawn_by": drawn_by},
-            labels,
-            report.over_time,
+            labels=labels,
+            series=report.over_time,
             is_stacked=True,
         ),
-        _chart(
-            _("How long calls took (%(drawn_by)s)") % {"drawn_by": drawn_by},
-            labels,
-            report.latency,
+        PdfChart(
+            title=_("How long calls took (%(drawn_by)s)") % {"drawn_by": drawn_by},
+            labels=labels,
+            series=report.latency,
             is_stacked=False,
             unit="ms",
         ),
     ]
-
-
-def _chart(
-    title: str,
-    labels: Sequence[str],
-    lines: Sequence[ReportSeries],
-    *,
-    is_stacked: bool,
-    unit: str = "",
-) -> PdfChart:
-    series = [PdfSeries(label=line.label, values=line.values, kind=line.kind) for line in lines]
-    return PdfChart(title=title, labels=labels, series=series, is_stacked=is_stacked, unit=unit)
 
 
 def _most_used(report: AuditReport) -> PdfTable:

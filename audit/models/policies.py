@@ -8,13 +8,13 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.models import Workspace
-from workspaces.scoping import WorkspaceManager
+from workspaces.scoping import ScopedModel
 
 DEFAULT_BODY_BYTES = 1024 * 1024
 MOST_BODY_BYTES = 64 * 1024 * 1024
 
 
-class AuditPolicy(models.Model):
+class AuditPolicy(ScopedModel):
     """A workspace's own settings of its log; without a row the defaults hold and nothing is ever removed."""
 
     workspace = models.OneToOneField(
@@ -45,12 +45,7 @@ class AuditPolicy(models.Model):
     detectors = models.JSONField(default=list, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
+    class Meta(ScopedModel.Meta):
         verbose_name = _("audit settings")
         verbose_name_plural = _("audit settings")
 
@@ -58,7 +53,7 @@ class AuditPolicy(models.Model):
         return "Audit settings"
 
 
-class LegalHold(models.Model):
+class LegalHold(ScopedModel):
     """While one stands, nothing of the workspace's log is removed or erased."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -69,12 +64,7 @@ class LegalHold(models.Model):
     released_by = models.CharField(max_length=254, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
+    class Meta(ScopedModel.Meta):
         ordering = ["-placed_at"]
         indexes = [models.Index(fields=["workspace_id", "-placed_at"], name="audit_hold_by_time")]
 
@@ -82,7 +72,7 @@ class LegalHold(models.Model):
         return self.reason
 
 
-class PendingErasure(models.Model):
+class PendingErasure(ScopedModel):
     """An erasure that is on record and not done yet. It waits while a legal hold stands, and goes on after it."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -90,12 +80,7 @@ class PendingErasure(models.Model):
     person_id = models.UUIDField()
     asked_at = models.DateTimeField(help_text=_("Of what was entered up to then."))
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
+    class Meta(ScopedModel.Meta):
         ordering = ["asked_at"]
         constraints = [
             models.UniqueConstraint(

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
-from workspaces.scoping import WorkspaceManager, WorkspaceModel
+from workspaces.scoping import ScopedModel, WorkspaceModel
 
 
 class SavedView(WorkspaceModel):
@@ -139,7 +139,7 @@ class SentFile(WorkspaceModel):
         return self.name
 
 
-class SignOff(models.Model):
+class SignOff(ScopedModel):
     """That a person reviewed a part of the log, with what it said then. Never changed."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -157,12 +157,7 @@ class SignOff(models.Model):
     signed_at = models.DateTimeField(auto_now_add=True)
     entry_id = models.UUIDField(help_text=_("The entry that says the same in the sealed log."))
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
+    class Meta(ScopedModel.Meta):
         ordering = ["-id"]
         indexes = [models.Index(fields=["workspace_id", "-id"], name="audit_sign_off_by_time")]
         constraints = [

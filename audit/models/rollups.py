@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.scoping import WorkspaceManager
+from workspaces.scoping import ScopedModel
 
 
 class Grain(models.TextChoices):
@@ -36,7 +36,7 @@ class Measure(models.TextChoices):
     WAIT = "wait"
 
 
-class _Counter(models.Model):
+class _Counter(ScopedModel):
     """Something counted in a piece of time."""
 
     id = models.BigAutoField(primary_key=True)
@@ -46,13 +46,8 @@ class _Counter(models.Model):
     value = models.CharField(max_length=256, blank=True)
     count = models.BigIntegerField()
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
+    class Meta(ScopedModel.Meta):
         abstract = True
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
 
 
 class AuditRollup(_Counter):

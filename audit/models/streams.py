@@ -7,11 +7,11 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.models import Workspace
-from workspaces.scoping import WorkspaceManager
+from workspaces.scoping import ScopedModel
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField
 
 
-class AuditStream(models.Model):
+class AuditStream(ScopedModel):
     """A sink that is sent every sealed entry of one workspace, or of the whole platform."""
 
     class Kind(models.TextChoices):
@@ -36,12 +36,7 @@ class AuditStream(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
     updated_at = models.DateTimeField(auto_now=True, editable=False)
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
+    class Meta(ScopedModel.Meta):
         verbose_name = _("audit stream")
         ordering = ["id"]
 

@@ -158,60 +158,35 @@ class CallAction:
 
 
 CallActions = Callable[["AuditEntry", "User", "Actor"], Sequence[CallAction]]
-_uptime: list[Uptime] = []
-_models: list[Models] = []
-_quotas: list[Quotas] = []
-_call_actions: list[CallActions] = []
-_tools: list[Tools] = []
-_approvals: list[Approvals] = []
-_jobs: list[Jobs] = []
-_spending: list[Spendings] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSource:
+    """How to ask an app for what it knows; None is what it does not know."""
+
+    uptime: Uptime | None = None
+    models: Models | None = None
+    quotas: Quotas | None = None
+    call_actions: CallActions | None = None
+    tools: Tools | None = None
+    approvals: Approvals | None = None
+    jobs: Jobs | None = None
+    spending: Spendings | None = None
+
+
+_sources: list[ReportSource] = []
 _rules: dict[str, str] = {}
 
 
-def register_uptime(provider: Uptime) -> None:
-    """Tell how servers were."""
-    _uptime.append(provider)
-
-
-def register_usage(provider: Models) -> None:
-    """Tell what models were used for."""
-    _models.append(provider)
-
-
-def register_quotas(provider: Quotas) -> None:
-    """Tell how much of each quota is used."""
-    _quotas.append(provider)
-
-
-def register_tools(provider: Tools) -> None:
-    """Tell which tools may be used."""
-    _tools.append(provider)
-
-
-def register_approvals(provider: Approvals) -> None:
-    """Tell which calls wait for approval."""
-    _approvals.append(provider)
-
-
-def register_jobs(provider: Jobs) -> None:
-    """Tell how work in the background goes."""
-    _jobs.append(provider)
-
-
-def register_spending(provider: Spendings) -> None:
-    """Tell what models cost in this month."""
-    _spending.append(provider)
-
-
-def register_call_actions(provider: CallActions) -> None:
-    """Tell what a person can do with a call."""
-    _call_actions.append(provider)
+def register_source(source: ReportSource) -> None:
+    """Have an app asked. Called once at start."""
+    _sources.append(source)
 
 
 def call_actions_of(entry: AuditEntry, user: User, actor: Actor) -> Sequence[CallAction]:
     """Give what this person can do with a call, as buttons of its page."""
-    return [one for ask in _call_actions for one in ask(entry, user, actor)]
+    asked = (one.call_actions for one in _sources if one.call_actions)
+    return [one for ask in asked for one in ask(entry, user, actor)]
 
 
 def register_rules(sentences: Mapping[str, str]) -> None:
@@ -229,35 +204,42 @@ def strips_of(
     workspace_id: UUID, since: datetime, until: datetime, pieces: int
 ) -> Sequence[UptimeStrip]:
     """Give each server's strip."""
-    return [strip for ask in _uptime for strip in ask(workspace_id, since, until, pieces)]
+    asked = (one.uptime for one in _sources if one.uptime)
+    return [strip for ask in asked for strip in ask(workspace_id, since, until, pieces)]
 
 
 def usage_of(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
     """Give the use of each model."""
-    return [usage for ask in _models for usage in ask(workspace_id, since, until)]
+    asked = (one.models for one in _sources if one.models)
+    return [usage for ask in asked for usage in ask(workspace_id, since, until)]
 
 
 def quotas_of(workspace_id: UUID) -> Sequence[Quota]:
     """Give the quotas that are set."""
-    return [quota for ask in _quotas for quota in ask(workspace_id)]
+    asked = (one.quotas for one in _sources if one.quotas)
+    return [quota for ask in asked for quota in ask(workspace_id)]
 
 
 def spending_of(workspace_id: UUID) -> Spending | None:
     """Give what models cost in this month; None: nobody knows."""
-    return next((ask(workspace_id) for ask in _spending), None)
+    asked = (one.spending for one in _sources if one.spending)
+    return next((ask(workspace_id) for ask in asked), None)
 
 
 def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:
     """Give the tools that may be used."""
-    return [tool for ask in _tools for tool in ask(workspace_id)]
+    asked = (one.tools for one in _sources if one.tools)
+    return [tool for ask in asked for tool in ask(workspace_id)]
 
 
 def approvals_of(workspace_id: UUID, most: int) -> Sequence[WaitingCall]:
     """Give the calls that wait for approval, the oldest first."""
-    found = [one for ask in _approvals for one in ask(workspace_id, most)]
+    asked = (one.approvals for one in _sources if one.approvals)
+    found = [one for ask in asked for one in ask(workspace_id, most)]
     return sorted(found, key=lambda one: one.since)[:most]
 
 
 def jobs_of(workspace_id: UUID) -> Sequence[Job]:
     """Give the work in the background."""
-    return [job for ask in _jobs for job in ask(workspace_id)]
+    asked = (one.jobs for one in _sources if one.jobs)
+    return [job for ask in asked for job in ask(workspace_id)]

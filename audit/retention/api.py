@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -18,7 +17,7 @@ from audit.bodies.masking import DETECTORS, MOST_PATHS
 from audit.models import AuditPolicy, LegalHold
 from audit.models.policies import MOST_BODY_BYTES
 from audit.retention.policies import LONGEST_DAYS, MOST_KEPT_ENTRIES, PolicyChange
-from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
+from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet, one_document
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
 
@@ -67,13 +66,12 @@ class AuditSettingsViewSet(WorkspaceViewSet):
     model = AuditPolicy  # type: ignore[assignment]  # one row for each workspace
     scopes = _SCOPES
     serializer_class = AuditSettings
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
 
-    @extend_schema(
+    @one_document(
+        AuditSettings,
+        "audit_settings_retrieve",
         summary="Read the log's settings",
-        responses=forced_singular_serializer(AuditSettings),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="audit_settings_retrieve",
     )
     def list(self, request: Request) -> Response:
         """Give what holds; without a choice the defaults."""
@@ -119,9 +117,7 @@ class LegalHoldViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = HoldOutput
     orderings = ("-placed_at",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return cast("WorkspaceQuerySet[Any]", LegalHold.objects.across_workspaces().none())
+    def rows(self) -> WorkspaceQuerySet[Any]:
         looks = self.request.method in SAFE_METHODS
         needed = Permission.VIEW_AUDIT if looks else Permission.MANAGE_WORKSPACE
         require(self.actor, needed, workspace_id=self.workspace.pk)

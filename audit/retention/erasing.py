@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -33,7 +32,6 @@ from workspaces.scoping import WorkspaceQuerySet
 if TYPE_CHECKING:
     from workspaces.actors import Actor
 
-logger = logging.getLogger(__name__)
 
 REASON: Final = "erasure"
 _BATCH: Final = 500

@@ -28,6 +28,8 @@ MOST_AT_ONCE: Final = 5_000
 MOST_ALONE: Final = 500
 """The same on SQLite: all who write wait for it, and each entry leaves two dozen indexes."""
 _STEP: Final = 1_000
+_RUN_SECONDS: Final = 60.0
+"""Of one run; then no further range is begun."""
 MOST_COUNTED: Final = 100_000
 PERIODS: Final = ("keep_days", "keep_entries", "keep_bodies_days")
 """The settings by which something goes."""
@@ -52,14 +54,10 @@ class RemovalCounts:
         )
 
 
-def apply_retention(workspace_id: UUID, *, now: datetime, seconds: float = 60.0) -> RemovalCounts:
-    """Remove what the workspace does not want to keep; goes on from there at the next run.
-
-    Args:
-        seconds: after which no further range is begun.
-    """
+def apply_retention(workspace_id: UUID, *, now: datetime) -> RemovalCounts:
+    """Remove what the workspace does not want to keep; goes on from there at the next run."""
     removed = RemovalCounts()
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + _RUN_SECONDS
     while time.monotonic() < deadline:
         with transaction.atomic():
             step = _remove_some(workspace_id, now)

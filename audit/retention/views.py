@@ -21,9 +21,9 @@ from audit.models import LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
 from audit.retention.periods import everything_kept
 from audit.views.header import header_of
-from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
+from workspaces.pages.parts import put_faults, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
 from workspaces.words.formats import whole
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 @saves_one_at_a_time
 def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the settings; a POST stores them."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     policy = retention.policy_row(workspace.pk)
     hold(request, policy)
     form = PolicyForm(request.POST if request.method == "POST" else None, policy=policy)
@@ -51,7 +50,7 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         try:
             retention.change_policy(workspace_id=workspace.pk, change=change, actor=request.actor)
         except InvalidInput as error:
-            _put_faults(form, error)
+            put_faults(form, error)
         else:
             stands = retention.active_hold(workspace.pk) is not None
             message = (
@@ -95,7 +94,7 @@ def place_hold(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 actor=request.actor,
             )
         except InvalidInput as error:
-            _put_faults(form, error)
+            put_faults(form, error)
         except Conflict as error:
             messages.error(request, error.message)
             return redirect("audit:settings", workspace_slug)
@@ -123,8 +122,7 @@ def release_hold(request: WorkspaceRequest, workspace_slug: str, hold_id: UUID) 
 @login_required
 def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Erase what one person's calls show."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_WORKSPACE)
     form = ErasureForm(request.POST)
     if form.is_valid():
         try:
@@ -137,7 +135,7 @@ def erase(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 actor=request.actor,
             )
         except InvalidInput as error:
-            _put_faults(form, error)
+            put_faults(form, error)
         except DomainError as error:
             form.add_error(None, error.message)
         else:
@@ -177,15 +175,8 @@ def _chats_in_words(count: int) -> str:
     return text % {"count": whole(count)}
 
 
-def _put_faults(form: Form, error: InvalidInput) -> None:
-    for name, texts in (error.fields or {"": [error.message]}).items():
-        for text in texts:
-            form.add_error(name if name in form.fields else None, text)
-
-
 def _page(request: WorkspaceRequest, **forms: Form) -> HttpResponse:
-    workspace = workspace_of(request)
-    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     can_manage = has_permission(
         request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.utils import timezone
@@ -78,9 +78,7 @@ class SavedViewViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = _SCOPES
     serializer_class = ViewOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
+    def rows(self) -> WorkspaceQuerySet[Any]:
         return views_for(self.actor, self.workspace.pk)
 
     @extend_schema(request=ViewInput, responses={201: ViewOutput})
@@ -250,10 +248,9 @@ class ScheduleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = _SCOPES
     serializer_class = ScheduleOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if not getattr(self, "swagger_fake_view", False):
-            require(self.actor, Permission.EXPORT_AUDIT, workspace_id=self.workspace.pk)
-        return super().get_queryset().select_related("made_by")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        require(self.actor, Permission.EXPORT_AUDIT, workspace_id=self.workspace.pk)
+        return super().rows().select_related("made_by")
 
     @extend_schema(request=ScheduleInput, responses={201: ScheduleOutput})
     def create(self, request: Request) -> Response:
@@ -388,9 +385,7 @@ class SentFileViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = SentFileOutput
     filterset_class = SentFileFilters
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
+    def rows(self) -> WorkspaceQuerySet[Any]:
         return sent_files(self.workspace.pk, actor=self.actor).select_related(
             "workspace", "schedule__workspace", "schedule__made_by"
         )
@@ -431,9 +426,7 @@ class SignOffViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = SignOffOutput
     filterset_class = SignOffFilters
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return cast("WorkspaceQuerySet[Any]", SignOff.objects.across_workspaces().none())
+    def rows(self) -> WorkspaceQuerySet[Any]:
         require(self.actor, Permission.VIEW_AUDIT, workspace_id=self.workspace.pk)
         return SignOff.objects.for_workspace(self.workspace)
 

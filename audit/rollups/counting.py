@@ -73,9 +73,9 @@ def catch_up(chain_id: UUID, seq: int) -> None:
         pass
 
 
-def count_sealed(chain_id: UUID, run: timedelta = RUN) -> None:
+def count_sealed(chain_id: UUID) -> None:
     """Count what is sealed, for a limited time: before numbers go where nobody loads them again."""
-    until = monotonic() + run.total_seconds()
+    until = monotonic() + RUN.total_seconds()
     while monotonic() < until and roll_up(chain_id, waits=True):
         pass
 
@@ -86,9 +86,9 @@ def rolled_up_to(chain_id: UUID) -> int:
     return row.seq if row else 0
 
 
-def roll_up_all(run: timedelta = RUN) -> int:
+def roll_up_all() -> int:
     """Count what is behind in all chains, in turn, for a limited time; gives how many entries."""
-    until = monotonic() + run.total_seconds()
+    until = monotonic() + RUN.total_seconds()
     total = 0
     waiting = uncounted_chains()
     while waiting and monotonic() < until:

@@ -287,9 +287,7 @@ class AuditStreamViewSet(StreamViewSet, WorkspaceViewSet):
     def require_management(self) -> None:
         require(self.actor, Permission.MANAGE_WORKSPACE, workspace_id=self.workspace.pk)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return streams_of(None).none()
+    def rows(self) -> WorkspaceQuerySet[Any]:
         if self.request.method in SAFE_METHODS:
             require(self.actor, Permission.VIEW_AUDIT, workspace_id=self.workspace.pk)
         else:

@@ -75,9 +75,9 @@ def next_batch(stream: AuditStream, chain_id: UUID) -> Batch | None:
     return Batch(chain_id=chain_id, events=events, upto=upto)
 
 
-def lag_of(stream: AuditStream, ends: Mapping[UUID, int] | None = None) -> Lag:
+def lag_of(stream: AuditStream) -> Lag:
     """How many sealed entries wait for this sink, and how long the oldest has."""
-    ends = current_heads(stream) if ends is None else ends
+    ends = current_heads(stream)
     cursors = cursors_of(stream)
     chains = chains_to_send(ends, cursors)
     entries = sum(ends[chain] - cursors.get(chain, 0) for chain in chains)

@@ -25,6 +25,7 @@ from audit.streams.reading import Lag, lag_of
 from audit.streams.services import StreamStart, streams_of
 from audit.views.header import header_of
 from workspaces.errors import NotFound
+from workspaces.pages.parts import workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission, require
@@ -182,9 +183,7 @@ def _scope(request: WorkspaceRequest, slug: str | None) -> StreamScope:
         return StreamScope(
             workspace_id=None, url=reverse("audit:platform_streams"), can_manage=True
         )
-    assert request.workspace is not None
-    workspace_id = request.workspace.pk
-    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace_id)
+    workspace_id = workspace_of(request, Permission.VIEW_AUDIT).pk
     return StreamScope(
         workspace_id=workspace_id,
         url=reverse("audit:streams", args=[slug]),

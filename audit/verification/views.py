@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from allauth.account.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
@@ -17,6 +17,7 @@ from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import key_in_use
 from audit.verification.exporting import proof_pieces, record_proof_export
 from workspaces.database import in_database
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def proof_export(
     request: WorkspaceRequest, workspace_slug: str
 ) -> HttpResponse | StreamingHttpResponse:
     """The sealed log of a workspace as a file that proves itself; that it was taken is recorded first."""
-    workspace = _allowed(request)
+    workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     try:
         return give_proof(request, workspace, actor=request.actor)
     except SigningKeyMissing:
@@ -69,7 +70,7 @@ def give_proof(
 @login_required
 def verifier(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The program that checks such a file on any machine."""
-    _allowed(request)
+    workspace_of(request, Permission.EXPORT_AUDIT)
     return give_verifier()
 
 
@@ -79,13 +80,6 @@ def give_verifier() -> HttpResponse:
     response = HttpResponse(text, content_type="text/x-python; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="trellis_verify.py"'
     return response
-
-
-def _allowed(request: WorkspaceRequest) -> Workspace:
-    if request.workspace is None:
-        raise Http404
-    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=request.workspace.pk)
-    return request.workspace
 
 
 async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -24,11 +24,11 @@ from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, PlatformRow, platform_entries, platform_rows
 from audit.rollups.reading import TimeRange
 from audit.views.entry import bodies_of, changes_of, facts_of
-from audit.views.parts import described, workspace_of
+from audit.views.parts import described
 from audit.views.rows import shown_rows
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Workspace
-from workspaces.pages.parts import for_platform_owner
+from workspaces.pages.parts import for_platform_owner, workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

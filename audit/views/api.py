@@ -66,7 +66,7 @@ class AuditFileViewSet(WorkspaceViewSet):
 
     model = AuditEntry  # type: ignore[assignment]  # holds values, not a foreign key
     scopes = Scopes(read="audit:read", write="audit:read")
-    pagination_class = None  # type: ignore[assignment]  # files
+    pagination_class = None  # files
     parameters: ClassVar[Any] = {"log": ("as", "q", "range"), "report": ("q", "range", "by")}
 
     @extend_schema(

@@ -26,10 +26,11 @@ from audit.reports.figures import spoken_time
 from audit.reports.providers import call_actions_of, rule_in_words
 from audit.storable import mapping_of
 from audit.views.entry import EntryBody, EntryField, bodies_of, facts_of, record_opened
-from audit.views.parts import around, described, found_by, workspace_of
+from audit.views.parts import around, described, found_by
 from audit.views.rows import outcome_of, title_of_call
 from audit.views.words import layer_in_words
 from workspaces.actors import Source
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor

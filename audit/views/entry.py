@@ -23,7 +23,8 @@ from audit.models import AuditEntry, AuditSeal, PendingSeal
 from audit.reports.filter_words import source_in_words
 from audit.services import EntryDraft, record
 from audit.storable import mapping_of
-from audit.views.parts import around, call_url, described, found_by, workspace_of
+from audit.views.parts import around, call_url, described, found_by
+from workspaces.pages.parts import workspace_of
 from workspaces.secrets import SecretUnreadable
 from workspaces.words.formats import whole
 

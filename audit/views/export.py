@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from audit import exports, reports
 from audit.filters import read_filter
 from audit.views.files import give_log
-from audit.views.parts import workspace_of
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -12,7 +12,7 @@ from audit import exports
 from audit.models import SavedView
 from audit.reviews.saved_views import views_for
 from audit.sealing.rotation import find_missing_key
-from audit.views.parts import workspace_of
+from workspaces.pages.parts import workspace_of
 from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 

@@ -24,9 +24,9 @@ from audit.filters import ENTRIES, SORTS, EntryFilter, read_filter
 from audit.models import SavedView
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
-from audit.views.parts import workspace_of
 from audit.views.rows import shown_rows
 from audit.views.sent_files import looked_through
+from workspaces.pages.parts import workspace_of
 from workspaces.words.formats import current_zone
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404
 from django.utils.translation import gettext
 
 from audit.actions import sentence_of, title_of
@@ -20,19 +19,10 @@ from workspaces.words.formats import percent
 
 if TYPE_CHECKING:
     from audit.reports.providers import UptimeStrip
-    from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import Workspace
 
 
 AROUND: Final = timedelta(minutes=1)
 """What "around this" means, before and after."""
-
-
-def workspace_of(request: WorkspaceRequest) -> Workspace:
-    """Give the workspace of the address; another's is a 404."""
-    if request.workspace is None:
-        raise Http404
-    return request.workspace
 
 
 def described(entry: AuditEntry) -> AuditEntry:

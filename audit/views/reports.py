@@ -31,7 +31,8 @@ from audit.rollups.reading import TimeRange
 from audit.views.files import give_report
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
-from audit.views.parts import described, shown_strip, workspace_of
+from audit.views.parts import described, shown_strip
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 from workspaces.words.formats import current_zone, percent
 

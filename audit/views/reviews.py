@@ -23,10 +23,10 @@ from audit.models import SavedView, SentFile, SignOff
 from audit.reviews import saved_views, sign_offs
 from audit.reviews.stored_filters import log_query
 from audit.views.header import header_of
-from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.words.formats import whole
 from workspaces.words.text_values import read_moment
 
@@ -79,8 +79,7 @@ def delete_view(request: WorkspaceRequest, workspace_slug: str, view_id: UUID) -
 @login_required
 def reviews(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Who reviewed the log, and when, page by page; a form to sign off."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.VIEW_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.VIEW_AUDIT)
     now = timezone.now()
     fault, faults = "", dict[str, list[str]]()
     if request.method == "POST":

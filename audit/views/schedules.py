@@ -30,12 +30,12 @@ from audit.reviews.stored_filters import as_typed, filter_of, kept_query, meanin
 from audit.reviews.timing import USUAL_HOUR
 from audit.views.header import header_of
 from audit.views.header import saved_views as saved_views_of
-from audit.views.parts import workspace_of
 from audit.views.sent_files import shown_file
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import User
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.words.formats import (
     clock_of_hour,
     moment_in,
@@ -74,8 +74,7 @@ class _Chosen:
 @login_required
 def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Files that are sent again and again; a form for another, with its preview."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     now = timezone.now()
     fault, faults = "", dict[str, list[str]]()
     changed = _changed_schedule(request)
@@ -149,8 +148,7 @@ def schedule_list(request: WorkspaceRequest, workspace_slug: str) -> HttpRespons
 @login_required
 def schedule_summary(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """What the choices of the form come to, in words, while a person makes them."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     context = _summary(_read_choices(request, request.GET), workspace.pk, timezone.now())
     return render(request, "audit/_schedule_summary.html", context)
 
@@ -194,8 +192,7 @@ def change_schedule(
     request: WorkspaceRequest, workspace_slug: str, schedule_id: UUID, verb: str
 ) -> HttpResponse:
     """What a button of a schedule says."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     schedule: ReportSchedule = ReportSchedule.objects.for_workspace(workspace).fetch(schedule_id)
     if verb == "send":
         try:

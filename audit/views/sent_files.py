@@ -18,10 +18,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from audit.filters import EntryFilter, read_filter
 from audit.models import SentFile, SignOff
 from audit.reviews import making, scheduled_exports, sent_files, sign_offs
-from audit.views.parts import workspace_of
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.models import User
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.words.formats import file_size
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def sent_file(request: WorkspaceRequest, workspace_slug: str, sent_id: UUID) -> 
 @login_required
 def send_file_again(request: WorkspaceRequest, workspace_slug: str, sent_id: UUID) -> HttpResponse:
     """Send what could not be sent."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     sent = sent_files.find_sent_file(workspace.pk, sent_id, actor=request.actor)
     try:
         scheduled_exports.send_again(sent=sent, actor=request.actor)

@@ -140,11 +140,9 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = ArtifactOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
+    def rows(self) -> WorkspaceQuerySet[Any]:
         # A superuser sees everything in the admin, but a conversation is its owner's alone.
-        rows = super().get_queryset().filter(conversation__owner=self.person)
+        rows = super().rows().filter(conversation__owner=self.person)
         return rows if self.action == "undelete" else rows.filter(is_deleted=False)
 
     def answer(self, row: Any, status: int = 200) -> Response:

@@ -116,8 +116,8 @@ class BudViewSet(OffersOfChat, ListRows, RetrieveRow, WorkspaceViewSet):
         "tools": ("cursor", "page_size", "search", "server"),
     }
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        rows = super().get_queryset().select_related("provider")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        rows = super().rows().select_related("provider")
         return rows.filter(is_draft=False) if self.action != "retrieve" else rows
 
     def get_serializer_context(self) -> dict[str, Any]:

@@ -169,8 +169,8 @@ class CheckViewSet(WorkspaceViewSet):
     serializer_class = BudCheckOutput
     parameters: ClassVar[Any] = {}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("bud")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("bud")
 
     @extend_schema(responses=BudCheckOutput)
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -221,8 +221,8 @@ class CheckRunViewSet(WorkspaceViewSet):
     serializer_class = CheckRunOutput
     parameters: ClassVar[Any] = {}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("bud", "person")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("bud", "person")
 
     @extend_schema(responses=CheckRunOutput)
     def retrieve(self, request: Request, pk: str) -> Response:

@@ -84,9 +84,8 @@ class DataCopyViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = DataCopyOutput
     orderings: ClassVar[Any] = ("-id",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        owner = None if getattr(self, "swagger_fake_view", False) else self.person
-        return super().get_queryset().filter(owner=owner).prefetch_related("parts")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().filter(owner=self.person).prefetch_related("parts")
 
     @extend_schema(request=NewCopy, responses={201: DataCopyOutput})
     def create(self, request: Request) -> Response:

@@ -92,7 +92,7 @@ class DraftViewSet(WorkspaceViewSet):
     model = Draft
     scopes = Scopes(read="chat", write="chat")
     serializer_class = DraftOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(responses=DraftOutput(many=True), filters=False)

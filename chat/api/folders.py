@@ -46,9 +46,8 @@ class FolderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = FolderOutput
     orderings: ClassVar[Any] = ("name", "id")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        owner = None if getattr(self, "swagger_fake_view", False) else self.person
-        return super().get_queryset().filter(owner=owner)
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().filter(owner=self.person)
 
     @extend_schema(request=FolderInput, responses={201: FolderOutput})
     def create(self, request: Request) -> Response:

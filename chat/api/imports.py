@@ -81,9 +81,8 @@ class ChatImportViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("-id",)
     parser_classes: Any = (StrictJSONParser, CopyParser)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        owner = None if getattr(self, "swagger_fake_view", False) else self.person
-        return super().get_queryset().filter(owner=owner)
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().filter(owner=self.person)
 
     @extend_schema(request={"multipart/form-data": NewImport}, responses={201: ImportOutput})
     def create(self, request: Request) -> Response:

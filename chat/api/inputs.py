@@ -40,11 +40,9 @@ class InputRequestViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = InputRequestFilters
     orderings: ClassVar[Any] = ("-id",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
+    def rows(self) -> WorkspaceQuerySet[Any]:
         # A superuser sees everything in the admin, but a question is for one person alone.
-        return super().get_queryset().filter(asked_of=self.person)
+        return super().rows().filter(asked_of=self.person)
 
     @extend_schema(request=InputAnswerInput, responses=InputRequestOutput)
     @action(detail=True, methods=["post"], url_path="answer", url_name="answer")

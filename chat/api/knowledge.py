@@ -94,8 +94,8 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="buds:write")
     serializer_class = KnowledgeFileOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("bud__provider")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("bud__provider")
 
     @extend_schema(responses=KnowledgeFileOutput)
     def retrieve(self, request: Request, pk: str) -> Response:

@@ -61,14 +61,8 @@ class MessageViewSet(RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = MessageOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        rows = (
-            super()
-            .get_queryset()
-            .filter(conversation__owner=self.person, conversation__deleted_at=None)
-        )
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        rows = super().rows().filter(conversation__owner=self.person, conversation__deleted_at=None)
         return rows.select_related("conversation")
 
     @extend_schema(request=EditInput, responses={202: SentOutput})
@@ -136,14 +130,8 @@ class QueuedMessageViewSet(RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = QueuedMessageOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        return (
-            super()
-            .get_queryset()
-            .filter(conversation__owner=self.person, conversation__deleted_at=None)
-        )
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().filter(conversation__owner=self.person, conversation__deleted_at=None)
 
     @extend_schema(request=QueuedChanges, responses=QueuedMessageOutput)
     def partial_update(self, request: Request, pk: str) -> Response:

@@ -58,7 +58,7 @@ class ModelViewSet(WorkspaceViewSet):
 
     model = ProviderModel
     scopes = Scopes(read="chat", write="chat")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = ModelOutput
 
     @extend_schema(responses=ModelOutput(many=True), filters=False)

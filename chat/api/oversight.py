@@ -56,10 +56,8 @@ class MemberShareViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = MemberShareOutput
     filterset_class = MemberShareFilters
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace, of chats that are there."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         rows = SharedChat.objects.for_workspace(self.workspace).filter(
             conversation__deleted_at=None
@@ -109,10 +107,8 @@ class MemberToolPermissionViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="members:write", write="members:write")
     serializer_class = MemberToolPermissionOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         return given_by_members(self.workspace.pk)
 
@@ -150,10 +146,8 @@ class RatingViewSet(ListRows, WorkspaceViewSet):
     filterset_class = RatingFilters
     orderings: ClassVar[Any] = ("-id",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Rated ones of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_BUDS, workspace_id=self.workspace.pk)
         rows = Turn.objects.for_workspace(self.workspace).exclude(rating="")
         return rows.select_related("conversation__bud", "mentioned_bud", "asked_by")

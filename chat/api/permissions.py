@@ -71,10 +71,8 @@ class ToolPermissionViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = ToolPermissionOutput
     orderings: ClassVar[Any] = ("-id",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        rows = super().get_queryset().select_related("tool__server", "workspace")
-        if getattr(self, "swagger_fake_view", False):
-            return rows
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        rows = super().rows().select_related("tool__server", "workspace")
         return rows.filter(user=self.person)
 
     def get_serializer_context(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class PinViewSet(WorkspaceViewSet):
     model = Pin
     scopes = Scopes(read="chat", write="chat")
     serializer_class = PinOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(responses=PinOutput(many=True), filters=False)

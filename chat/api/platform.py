@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
 from django.utils.translation import gettext as _
-from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.response import Response
@@ -53,7 +52,7 @@ from chat.services.shared_providers import (
 )
 from chat.services.shared_uses import fetch_for_owner, shared_rows, uses_by_workspace, uses_of
 from chat.services.uses_in_words import require_word
-from workspaces.api import ListRows, PlatformViewSet, RowFilterSet
+from workspaces.api import ListRows, PlatformViewSet, RowFilterSet, one_document
 from workspaces.api.filtering import TruthFilter
 from workspaces.errors import NotFound
 from workspaces.models import Workspace
@@ -87,13 +86,9 @@ class EnvironmentProviderViewSet(PlatformViewSet):
     """The provider that the environment gives to all workspaces."""
 
     serializer_class = EnvironmentProviderOutput
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
 
-    @extend_schema(
-        responses=forced_singular_serializer(EnvironmentProviderOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="platform_environment_provider_retrieve",
-    )
+    @one_document(EnvironmentProviderOutput, "platform_environment_provider_retrieve")
     def list(self, request: Request) -> Response:
         """How it is set, and how busy it is."""
         provider = platform_provider()

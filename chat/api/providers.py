@@ -213,12 +213,10 @@ class ProviderViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = ProviderOutput
     orderings: ClassVar[Any] = ("name", "-id")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        rows = super().get_queryset()
-        if not getattr(self, "swagger_fake_view", False):
-            require(self.actor, Permission.MANAGE_BUDS, workspace_id=self.workspace.pk)
-        return rows
+        require(self.actor, Permission.MANAGE_BUDS, workspace_id=self.workspace.pk)
+        return super().rows()
 
     @extend_schema(request=ProviderInput, responses={201: ProviderOutput})
     def create(self, request: Request) -> Response:

@@ -67,7 +67,7 @@ class PushDeviceViewSet(WorkspaceViewSet):
     model = PushDevice
     scopes = Scopes(read="chat", write="chat")
     serializer_class = PushDeviceOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(responses=PushDeviceOutput(many=True), filters=False)

@@ -54,7 +54,7 @@ class ReminderViewSet(WorkspaceViewSet):
     model = ReminderChoice
     scopes = Scopes(read="chat", write="chat")
     serializer_class = Reminders
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(responses=Reminders, filters=False, operation_id="reminders_retrieve")

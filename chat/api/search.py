@@ -63,7 +63,7 @@ class SearchViewSet(WorkspaceViewSet):
     model = Conversation
     scopes = Scopes(read="chat", write="chat")
     serializer_class = FoundOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {"list": ("q",)}
 
     @extend_schema(

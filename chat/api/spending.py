@@ -28,10 +28,9 @@ from chat.services.spending_limits import (
     set_limits,
     set_member_limit,
 )
-from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
-from workspaces.models import Membership
+from workspaces.api import Scopes, WorkspaceViewSet
+from workspaces.api.members import AllMembersViewSet
 from workspaces.roles import Permission, require
-from workspaces.scoping import WorkspaceQuerySet
 
 
 def _cost(**options: Any) -> serializers.DecimalField:
@@ -135,7 +134,7 @@ class SpendingLimitViewSet(WorkspaceViewSet):
     model = SpendingPolicy
     scopes = Scopes(read="members:write", write="members:write")
     serializer_class = SpendingLimitsOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(
@@ -189,21 +188,10 @@ class MemberLimitInput(serializers.Serializer[Any]):
         return attrs
 
 
-class MemberSpendingViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+class MemberSpendingViewSet(AllMembersViewSet):
     """Members with their month, for those who manage them."""
 
-    model = Membership
-    scopes = Scopes(read="members:write", write="members:write")
     serializer_class = MemberSpendingOutput
-    orderings: ClassVar[Any] = ("id", "-id", "created_at")
-
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        """Those of the workspace, suspended ones too."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
-        rows = Membership.objects.also_suspended(self.workspace)
-        return rows.select_related("user", "workspace")
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """A page, with the month of all on it in a few statements."""

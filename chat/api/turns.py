@@ -103,10 +103,8 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = TurnOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        return super().get_queryset().filter(conversation__owner=self.person)
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().filter(conversation__owner=self.person)
 
     @extend_schema(request=None, responses=TurnOutput)
     @action(detail=True, methods=["post"])
@@ -228,10 +226,8 @@ class ToolCallViewSet(RetrieveRow, WorkspaceViewSet):
     scopes = Scopes(read="chat", write="chat")
     serializer_class = ToolCallOutput
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        rows = super().get_queryset().filter(turn__conversation__owner=self.person)
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        rows = super().rows().filter(turn__conversation__owner=self.person)
         return rows.select_related("decided_by", "turn")
 
     def get_object(self) -> Any:

@@ -67,7 +67,7 @@ class UsageViewSet(WorkspaceViewSet):
     model = Turn
     scopes = Scopes(read="chat", write="chat")
     serializer_class = OwnUsageOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {"list": ("days",)}
 
     @extend_schema(

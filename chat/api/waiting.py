@@ -95,7 +95,7 @@ class WaitingViewSet(WorkspaceViewSet):
     model = ToolCall
     scopes = Scopes(read="chat", write="chat")
     serializer_class = WaitingOutput
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
 
     @extend_schema(responses=WaitingOutput(many=True), filters=False)
     def list(self, request: Request) -> Response:

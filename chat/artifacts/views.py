@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from chat.artifacts import serving
 from chat.artifacts.rows import version_of
 from chat.models import Artifact, ArtifactVersion, KnowledgeFile
-from workspaces.errors import NotFound
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -42,9 +42,7 @@ def download_knowledge(
     request: WorkspaceRequest, workspace_slug: str, file_id: UUID
 ) -> HttpResponse:
     """A file that a bud knows, to be saved."""
-    if request.workspace is None:  # the middleware has answered already
-        raise NotFound
-    rows = KnowledgeFile.objects.for_workspace(request.workspace).visible_to(request.user)
+    rows = KnowledgeFile.objects.for_workspace(workspace_of(request)).visible_to(request.user)
     file = rows.fetch(file_id)
     return serving.download(request, file, file)
 
@@ -52,9 +50,7 @@ def download_knowledge(
 def _find(
     request: WorkspaceRequest, artifact_id: UUID, number: int
 ) -> tuple[Artifact, ArtifactVersion]:
-    if request.workspace is None:  # the middleware has answered already
-        raise NotFound
-    rows = Artifact.objects.for_workspace(request.workspace).visible_to(request.user)
+    rows = Artifact.objects.for_workspace(workspace_of(request)).visible_to(request.user)
     # A superuser enters every workspace, but a conversation is its owner's alone.
     mine = rows.filter(conversation__owner=request.user, is_deleted=False)
     artifact = mine.fetch(artifact_id)

@@ -33,6 +33,7 @@ from workspaces.people.memberships import is_suspended
 from workspaces.process.failpoints import Failpoint, failpoint
 
 MOST_COMPARED = 3
+_LONGEST_TITLE = 60
 """Answers that stand side by side; a screen has no room for more."""
 
 
@@ -388,15 +389,19 @@ def next_order_key(changes: Changes) -> int:
     return (last.order_key if last is not None else 0) + 1
 
 
-def title_from(text: str, *, longest: int = 60) -> str:
+def title_from(text: str) -> str:
     """A title out of a message: its first line that says something, cut at a word. What opens code says nothing."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     words = (line for line in lines if not line.startswith(("```", "~~~")))
     line = next((line for line in words if any(map(str.isalnum, line))), "")
-    line = line or " ".join(text.split())
-    if len(line) <= longest:
+    return cut_title(line or " ".join(text.split()))
+
+
+def cut_title(line: str) -> str:
+    """A line as a title: where it is too long, cut at a word."""
+    if len(line) <= _LONGEST_TITLE:
         return line
-    cut = line[:longest].rsplit(" ", 1)[0] or line[:longest]
+    cut = line[:_LONGEST_TITLE].rsplit(" ", 1)[0] or line[:_LONGEST_TITLE]
     return f"{cut}…"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import transaction
@@ -15,25 +15,16 @@ from chat.engine.leases import Lease, renew
 from chat.live.hub import hub
 from chat.wire.events import ToolCallProgress
 from mcp_servers.client.values import GateOutcome, Progress, ToolCallOutcome
-from mcp_servers.gate.caller import Standing
+from mcp_servers.gate.caller import SilentCaller, Standing
 from workspaces.database import in_database
 
 
-class AttachmentCaller:
+class AttachmentCaller(SilentCaller):
     """The same for a resource that is read: it has no checkpoints, and nobody watches its progress."""
 
     def __init__(self, lease: Lease, attachment_id: UUID) -> None:
         self._lease = lease
         self._attachment_id = attachment_id
-
-    def progressed(self, progress: Progress) -> None:
-        pass
-
-    async def checkpointed(self, checkpoint: str) -> None:
-        pass
-
-    async def held_up(self) -> None:
-        pass
 
     async def waiting(self, is_waiting: bool) -> None:
         await in_database(waiting.wait_for_reading, self._lease, self._attachment_id, is_waiting)
@@ -46,12 +37,6 @@ class AttachmentCaller:
 
     async def make_sure(self) -> None:
         await in_database(renew, self._lease)
-
-    def letting_through(self) -> AbstractContextManager[None]:
-        return transaction.atomic()
-
-    def ending(self, outcome: GateOutcome) -> AbstractContextManager[None]:
-        return transaction.atomic()
 
 
 class TurnCaller:

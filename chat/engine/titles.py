@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from uuid import UUID
 
+from chat.engine.beginning import cut_title
 from chat.engine.counting import conversation_payer, count
 from chat.engine.reading import TurnFollowUps
 from chat.engine.side_requests import ask_aside
@@ -30,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 TASK = "chat.tasks.title_conversation"
 TITLE_SECONDS = 30.0
-LONGEST_TITLE = 60
 _MOST_ANSWER = 2_000
 """Characters that are listened to; a title is far shorter."""
 _MOST_READ = 2_000
@@ -93,11 +93,7 @@ def clean_title(answer: str) -> str:
     if not lines:
         return ""
     line = " ".join(lines[0].strip(_DECORATION).split())
-    line = _LABEL.sub("", line).strip(_DECORATION)
-    if len(line) <= LONGEST_TITLE:
-        return line
-    cut = line[:LONGEST_TITLE].rsplit(" ", 1)[0] or line[:LONGEST_TITLE]
-    return f"{cut}…"
+    return cut_title(_LABEL.sub("", line).strip(_DECORATION))
 
 
 def _read(workspace_id: UUID, conversation_id: UUID) -> _Wish | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -11,19 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models.conversations import Conversation, Message
 from chat.models.turns import ToolCall
+from chat.models.visibility import OfConversationQuerySet
 from chat.values import ArtifactOrigin
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-class ArtifactQuerySet(WorkspaceQuerySet["Artifact"]):
-    def visible_to(self, user: User) -> ArtifactQuerySet:
-        """As the conversation."""
-        return (
-            super().visible_to(user).filter(conversation__owner=user, conversation__deleted_at=None)
-        )
+from workspaces.scoping import WorkspaceModel
 
 
 class Artifact(WorkspaceModel):
@@ -36,7 +24,7 @@ class Artifact(WorkspaceModel):
     newest = models.PositiveIntegerField(default=0, help_text=_("Number of the newest version."))
     is_deleted = models.BooleanField(default=False)
 
-    objects = models.Manager.from_queryset(ArtifactQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(OfConversationQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["id"]
@@ -52,14 +40,8 @@ class Artifact(WorkspaceModel):
         return self.name
 
 
-class ArtifactVersionQuerySet(WorkspaceQuerySet["ArtifactVersion"]):
-    def visible_to(self, user: User) -> ArtifactVersionQuerySet:
-        """As the conversation."""
-        return (
-            super()
-            .visible_to(user)
-            .filter(artifact__conversation__owner=user, artifact__conversation__deleted_at=None)
-        )
+class ArtifactVersionQuerySet(OfConversationQuerySet["ArtifactVersion"]):
+    conversation = "artifact__conversation"
 
 
 class ArtifactVersion(WorkspaceModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from django.db import models
 from django.db.models.functions import Left
@@ -11,25 +11,16 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models.artifacts import ArtifactVersion
 from chat.models.conversations import FoundByOwner, Message
+from chat.models.visibility import OfConversationQuerySet
 from chat.values import AttachmentStatus
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
+from workspaces.scoping import WorkspaceModel
 
 PREVIEW: Final = 300
 """Characters of a resource that its page is given unasked."""
 
 
-class AttachmentQuerySet(WorkspaceQuerySet["Attachment"]):
-    def visible_to(self, user: User) -> AttachmentQuerySet:
-        """As the conversation."""
-        return (
-            super()
-            .visible_to(user)
-            .filter(message__conversation__owner=user, message__conversation__deleted_at=None)
-        )
+class AttachmentQuerySet(OfConversationQuerySet["Attachment"]):
+    conversation = "message__conversation"
 
     def without_content(self) -> Self:
         """All but what was read of it, which may be a mebibyte."""

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.check_shapes import MOST_CHECKS, CheckShape
-from chat.models.buds import Bud, BudVisibility
+from chat.models.buds import Bud
 from chat.models.conversations import Conversation
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-_Rows = TypeVar("_Rows", bound="models.QuerySet[Any, Any]")
+from chat.models.visibility import OfBudQuerySet
+from workspaces.scoping import WorkspaceModel
 
 
-def _of_visible_bud(rows: _Rows, user: User, bud: str) -> _Rows:
-    shared = models.Q(**{f"{bud}__visibility": BudVisibility.WORKSPACE.value})
-    return rows.filter(shared | models.Q(**{f"{bud}__owner_id": user.pk}))
-
-
-class BudCheckQuerySet(WorkspaceQuerySet["BudCheck"]):
-    def visible_to(self, user: User) -> BudCheckQuerySet:
-        """As the bud."""
-        return _of_visible_bud(super().visible_to(user), user, "bud")
-
+class BudCheckQuerySet(OfBudQuerySet["BudCheck"]):
     def of(self, bud: Bud) -> BudCheckQuerySet:
         """Those of a bud, the oldest first; a draft has those of its bud."""
         rows = self.filter(bud_id=bud.draft_of_id or bud.pk)
@@ -89,12 +74,6 @@ class Repeat(models.TextChoices):
     WEEK = "week", _("Every week")
 
 
-class CheckPlanQuerySet(WorkspaceQuerySet["CheckPlan"]):
-    def visible_to(self, user: User) -> CheckPlanQuerySet:
-        """As the bud."""
-        return _of_visible_bud(super().visible_to(user), user, "bud")
-
-
 class CheckPlan(WorkspaceModel):
     """When a bud's checks run without somebody asking for it."""
 
@@ -123,7 +102,7 @@ class CheckPlan(WorkspaceModel):
         help_text=_("Why they did not run when they were due."),
     )
 
-    objects = models.Manager.from_queryset(CheckPlanQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(OfBudQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         verbose_name = _("schedule of checks")
@@ -138,12 +117,6 @@ class RunStatus(models.TextChoices):
     RUNNING = "running", _("Running")
     COMPLETED = "completed", _("Completed")
     CANCELLED = "cancelled", _("Cancelled")
-
-
-class CheckRunQuerySet(WorkspaceQuerySet["CheckRun"]):
-    def visible_to(self, user: User) -> CheckRunQuerySet:
-        """As the bud."""
-        return _of_visible_bud(super().visible_to(user), user, "bud")
 
 
 class CheckRun(WorkspaceModel):
@@ -175,7 +148,7 @@ class CheckRun(WorkspaceModel):
     passed = models.PositiveSmallIntegerField(default=0)
     finished_at = models.DateTimeField(null=True)
 
-    objects = models.Manager.from_queryset(CheckRunQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(OfBudQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]
@@ -203,10 +176,8 @@ class ResultStatus(models.TextChoices):
     CANCELLED = "cancelled", _("Not run")
 
 
-class CheckResultQuerySet(WorkspaceQuerySet["CheckResult"]):
-    def visible_to(self, user: User) -> CheckResultQuerySet:
-        """As the bud."""
-        return _of_visible_bud(super().visible_to(user), user, "run__bud")
+class CheckResultQuerySet(OfBudQuerySet["CheckResult"]):
+    bud = "run__bud"
 
 
 class CheckResult(WorkspaceModel):

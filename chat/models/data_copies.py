@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.values import CopyStatus
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.scoping import PersonalManager, WorkspaceModel, WorkspaceQuerySet
 
 if TYPE_CHECKING:
     from workspaces.models import User
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 
 OPEN_COPIES = [CopyStatus.QUEUED.value, CopyStatus.RUNNING.value]
 """Those that are still to be made, or are being made."""
-
-
-class DataCopyQuerySet(WorkspaceQuerySet["DataCopy"]):
-    def visible_to(self, user: User) -> DataCopyQuerySet:
-        """A copy is its person's alone, whatever else somebody may see in a workspace."""
-        return super().visible_to(user).filter(owner=user)
 
 
 class DataCopy(WorkspaceModel):
@@ -61,7 +55,7 @@ class DataCopy(WorkspaceModel):
         null=True, db_index=True, help_text=_("Its files are erased then. None: it is not ready.")
     )
 
-    objects = models.Manager.from_queryset(DataCopyQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = PersonalManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]

@@ -9,16 +9,16 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.conversations import Conversation
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.scoping import PersonalQuerySet, WorkspaceModel
 
 if TYPE_CHECKING:
     from workspaces.models import User
 
 
-class DraftQuerySet(WorkspaceQuerySet["Draft"]):
+class DraftQuerySet(PersonalQuerySet["Draft"]):
     def visible_to(self, user: User) -> DraftQuerySet:
         """A draft is its writer's alone; not one of a conversation that they have deleted."""
-        return super().visible_to(user).filter(owner=user, conversation__deleted_at=None)
+        return super().visible_to(user).filter(conversation__deleted_at=None)
 
 
 class Draft(WorkspaceModel):

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.values import FolderColour
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-class FolderQuerySet(WorkspaceQuerySet["Folder"]):
-    def visible_to(self, user: User) -> FolderQuerySet:
-        """A folder is its owner's alone, as what is in it."""
-        return super().visible_to(user).filter(owner=user)
+from workspaces.scoping import PersonalManager, WorkspaceModel
 
 
 class Folder(WorkspaceModel):
@@ -34,7 +23,7 @@ class Folder(WorkspaceModel):
         choices=[(colour.value, colour.value) for colour in FolderColour],
     )
 
-    objects = models.Manager.from_queryset(FolderQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = PersonalManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name", "id"]

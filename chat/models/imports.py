@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.buds import Bud
 from chat.values import ImportSource, ImportStatus
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
+from workspaces.scoping import PersonalManager, WorkspaceModel
 
 OPEN_IMPORTS = [ImportStatus.QUEUED.value, ImportStatus.RUNNING.value]
 """Those whose file is still to be read, or is being read."""
-
-
-class ChatImportQuerySet(WorkspaceQuerySet["ChatImport"]):
-    def visible_to(self, user: User) -> ChatImportQuerySet:
-        """An import is its owner's alone, as the chats that came with it."""
-        return super().visible_to(user).filter(owner=user)
 
 
 class ChatImport(WorkspaceModel):
@@ -73,7 +61,7 @@ class ChatImport(WorkspaceModel):
         null=True, help_text=_("What was deleted since then can be brought back as one.")
     )
 
-    objects = models.Manager.from_queryset(ChatImportQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = PersonalManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["-id"]

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.buds import Bud, BudVisibility, ModelProvider
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-class KnowledgeFileQuerySet(WorkspaceQuerySet["KnowledgeFile"]):
-    def visible_to(self, user: User) -> KnowledgeFileQuerySet:
-        """As the bud."""
-        shared = models.Q(bud__visibility=BudVisibility.WORKSPACE.value)
-        return super().visible_to(user).filter(shared | models.Q(bud__owner=user))
+from chat.models.buds import Bud, ModelProvider
+from chat.models.visibility import OfBudQuerySet
+from workspaces.scoping import WorkspaceModel
 
 
 class KnowledgeFile(WorkspaceModel):
@@ -38,7 +27,7 @@ class KnowledgeFile(WorkspaceModel):
     is_cut = models.BooleanField(default=False, help_text=_("The file holds more than was kept."))
     added_by = models.CharField(max_length=254, help_text=_("As the log names them."))
 
-    objects = models.Manager.from_queryset(KnowledgeFileQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = models.Manager.from_queryset(OfBudQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["name"]
@@ -49,11 +38,8 @@ class KnowledgeFile(WorkspaceModel):
         return self.name
 
 
-class KnowledgePassageQuerySet(WorkspaceQuerySet["KnowledgePassage"]):
-    def visible_to(self, user: User) -> KnowledgePassageQuerySet:
-        """As the bud."""
-        shared = models.Q(file__bud__visibility=BudVisibility.WORKSPACE.value)
-        return super().visible_to(user).filter(shared | models.Q(file__bud__owner=user))
+class KnowledgePassageQuerySet(OfBudQuerySet["KnowledgePassage"]):
+    bud = "file__bud"
 
 
 class KnowledgePassage(WorkspaceModel):
@@ -77,11 +63,8 @@ class KnowledgePassage(WorkspaceModel):
         return f"{self.file_id} {self.position}"
 
 
-class KnowledgePreparationQuerySet(WorkspaceQuerySet["KnowledgePreparation"]):
-    def visible_to(self, user: User) -> KnowledgePreparationQuerySet:
-        """As the bud."""
-        shared = models.Q(file__bud__visibility=BudVisibility.WORKSPACE.value)
-        return super().visible_to(user).filter(shared | models.Q(file__bud__owner=user))
+class KnowledgePreparationQuerySet(OfBudQuerySet["KnowledgePreparation"]):
+    bud = "file__bud"
 
 
 class KnowledgePreparation(WorkspaceModel):
@@ -115,12 +98,8 @@ class KnowledgePreparation(WorkspaceModel):
         return f"{self.file_id} {self.done}/{self.passages}"
 
 
-class PassageVectorQuerySet(WorkspaceQuerySet["PassageVector"]):
-    def visible_to(self, user: User) -> PassageVectorQuerySet:
-        """As the bud."""
-        shared = models.Q(preparation__file__bud__visibility=BudVisibility.WORKSPACE.value)
-        mine = models.Q(preparation__file__bud__owner=user)
-        return super().visible_to(user).filter(shared | mine)
+class PassageVectorQuerySet(OfBudQuerySet["PassageVector"]):
+    bud = "preparation__file__bud"
 
 
 class PassageVector(WorkspaceModel):

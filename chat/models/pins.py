@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from chat.models.buds import Bud, ModelProvider
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-class PinQuerySet(WorkspaceQuerySet["Pin"]):
-    def visible_to(self, user: User) -> PinQuerySet:
-        """A pin is its person's alone."""
-        return super().visible_to(user).filter(owner=user)
+from workspaces.scoping import PersonalManager, WorkspaceModel
 
 
 class Pin(WorkspaceModel):
@@ -36,7 +25,7 @@ class Pin(WorkspaceModel):
     """Of the model; None: the platform's own."""
     model = models.CharField(max_length=200, blank=True, editable=False)
 
-    objects = models.Manager.from_queryset(PinQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = PersonalManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["id"]

@@ -11,18 +11,14 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.delivery.outbox import Delivery
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.scoping import PersonalQuerySet, WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 
 if TYPE_CHECKING:
-    from workspaces.models import User
+    pass
 
 
-class PushDeviceQuerySet(WorkspaceQuerySet["PushDevice"]):
-    def visible_to(self, user: User) -> PushDeviceQuerySet:
-        """A device is its person's alone."""
-        return super().visible_to(user).filter(owner=user)
-
+class PushDeviceQuerySet(PersonalQuerySet["PushDevice"]):
     def living(self) -> PushDeviceQuerySet:
         """Those whose person is still signed in there."""
         return self.filter(models.Q(session=None) | models.Q(session__expire_date__gt=Now()))

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.artifacts import ArtifactVersion
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
+from chat.models.visibility import OfConversationQuerySet
+from workspaces.scoping import WorkspaceModel
 
 
-class FileReadingQuerySet(WorkspaceQuerySet["FileReading"]):
-    def visible_to(self, user: User) -> FileReadingQuerySet:
-        """As the conversation."""
-        return (
-            super()
-            .visible_to(user)
-            .filter(
-                version__artifact__conversation__owner=user,
-                version__artifact__conversation__deleted_at=None,
-            )
-        )
+class FileReadingQuerySet(OfConversationQuerySet["FileReading"]):
+    conversation = "version__artifact__conversation"
 
 
 class FileReading(WorkspaceModel):

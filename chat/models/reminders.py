@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.delivery.outbox import Delivery
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
-
-if TYPE_CHECKING:
-    from workspaces.models import User
-
-
-class ReminderChoiceQuerySet(WorkspaceQuerySet["ReminderChoice"]):
-    def visible_to(self, user: User) -> ReminderChoiceQuerySet:
-        """A choice is its person's alone."""
-        return super().visible_to(user).filter(owner=user)
+from workspaces.scoping import PersonalManager, WorkspaceModel
 
 
 class ReminderChoice(WorkspaceModel):
@@ -64,7 +54,7 @@ class ReminderChoice(WorkspaceModel):
         null=True, editable=False, help_text=_("Answers that ended before that were mailed.")
     )
 
-    objects = models.Manager.from_queryset(ReminderChoiceQuerySet)()  # type: ignore[misc]  # an instance variable, says the plugin
+    objects = PersonalManager()  # type: ignore[misc]  # an instance variable, says the plugin
 
     class Meta(WorkspaceModel.Meta):
         ordering = ["id"]

@@ -15,7 +15,7 @@ from chat.models.conversations import Conversation
 from chat.shared_document import SharedDocument
 from chat.values import parse_value
 from workspaces.models import Membership
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.scoping import PersonalQuerySet, WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class ShareAudience(models.TextChoices):
     LINK = "link", _("Anyone with the link")
 
 
-class SharedChatQuerySet(WorkspaceQuerySet["SharedChat"]):
+class SharedChatQuerySet(PersonalQuerySet["SharedChat"]):
     def visible_to(self, user: User) -> SharedChatQuerySet:
         """Those that this person shares; not of a conversation that they have deleted."""
-        return super().visible_to(user).filter(owner=user, conversation__deleted_at=None)
+        return super().visible_to(user).filter(conversation__deleted_at=None)
 
     def open_now(self) -> SharedChatQuerySet:
         """Those that somebody may read: not run out, not deleted, and of people who are members still."""

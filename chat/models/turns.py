@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
@@ -12,14 +11,12 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models.buds import Bud, ProviderModel
 from chat.models.conversations import Conversation, FoundByOwner, Message
+from chat.models.visibility import OfConversationQuerySet
 from chat.values import Decision, Rating, ToolCallStatus, TurnStatus, Wish
 from workspaces.actors import Source
 from workspaces.database.prepared_writes import WrittenOften
-from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.scoping import WorkspaceModel
 from workspaces.secrets import EncryptedTextField
-
-if TYPE_CHECKING:
-    from workspaces.models import User
 
 ACTIVE = [
     TurnStatus.QUEUED.value,
@@ -35,13 +32,7 @@ def most_urgent(statuses: Iterable[str]) -> str | None:
     return max((one for one in statuses if one in ACTIVE), key=ACTIVE.index, default=None)
 
 
-class TurnQuerySet(WorkspaceQuerySet["Turn"]):
-    def visible_to(self, user: User) -> TurnQuerySet:
-        """As the conversation."""
-        return (
-            super().visible_to(user).filter(conversation__owner=user, conversation__deleted_at=None)
-        )
-
+class TurnQuerySet(OfConversationQuerySet["Turn"]):
     def answered_by(self, bud: Bud) -> TurnQuerySet:
         """Those that a bud answered: in its conversations, unless another was named, and where it was named."""
         own = models.Q(conversation__bud=bud, mentioned_bud=None)
@@ -184,14 +175,8 @@ class Turn(WrittenOften, WorkspaceModel):
         return self.mentioned_bud or self.conversation.bud
 
 
-class ToolCallQuerySet(WorkspaceQuerySet["ToolCall"]):
-    def visible_to(self, user: User) -> ToolCallQuerySet:
-        """As the conversation."""
-        return (
-            super()
-            .visible_to(user)
-            .filter(turn__conversation__owner=user, turn__conversation__deleted_at=None)
-        )
+class ToolCallQuerySet(OfConversationQuerySet["ToolCall"]):
+    conversation = "turn__conversation"
 
 
 class ToolCall(WrittenOften, FoundByOwner, WorkspaceModel):

@@ -10,12 +10,12 @@ from uuid import UUID
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from audit.views.parts import workspace_of
 from chat.models import Bud, ModelProvider
 from chat.pages.bud_form import label_of
 from chat.services.bud_versions import changes_between
 from chat.services.buds import offered_servers, require_edit
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:

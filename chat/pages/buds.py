@@ -18,7 +18,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from audit.reports.figures import spoken_time
-from audit.views.parts import workspace_of
 from chat.artifacts.knowledge import knowledge_of
 from chat.artifacts.meaning import knowledge_listed
 from chat.check_shapes import MOST_CHECKS
@@ -61,6 +60,7 @@ from chat.tools.toolset import resolve_toolset
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.pages.file_or_text import FileOrText, read_file_or_text
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission, require
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def bud_list(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def bud_new(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The editor with a new bud."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_BUDS)
     form = BudEditorForm(request.POST or None, initial=initial_of_new(workspace.pk))
     if request.method == "POST" and form.is_valid():
         try:
@@ -369,8 +368,7 @@ def bud_file(request: WorkspaceRequest, workspace_slug: str, bud_id: UUID) -> Ht
 @login_required
 def bud_import(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """A bud from YAML: made, or the one of the same short name changed."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_BUDS)
     given = read_file_or_text(request, most_bytes=LONGEST * 4)
     faults: dict[str, list[str]] = {}
     may_skip_checks = "skip_checks" in request.POST

@@ -14,7 +14,6 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from audit.views.parts import workspace_of
 from chat.models import OPEN_COPIES, DataCopy
 from chat.services.copy_archive import part_bytes
 from chat.services.copy_downloads import give_part
@@ -22,7 +21,8 @@ from chat.services.data_copies import cancel_copy, erase_copy, request_copy
 from chat.values import CopyStatus
 from workspaces.errors import Conflict, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ MOST_ON_PAGE: Final = 20
 @login_required
 def data_copies(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the copies; a POST asks for one. An htmx request gets the list alone."""
-    workspace, person = workspace_of(request), request.user
-    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    workspace, person = workspace_of(request, Permission.USE_CHAT), request.user
     if request.method == "POST":
         try:
             request_copy(

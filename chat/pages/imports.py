@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from audit.views.parts import workspace_of
 from chat.importing.reading import MOST_CHATS, MOST_UNPACKED_BYTES
 from chat.importing.values import MOST_MESSAGES
 from chat.models import Bud, ChatImport
@@ -22,7 +21,8 @@ from chat.services.imports import chats_of, remove_import, restore_import, start
 from chat.values import ImportStatus
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ MOST_ON_PAGE: Final = 20
 @login_required
 def imports(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the imports; a POST begins an import. An htmx request gets the list alone."""
-    workspace, person = workspace_of(request), request.user
-    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    workspace, person = workspace_of(request, Permission.USE_CHAT), request.user
     faults: dict[str, list[str]] = {}
     if request.method == "POST":
         try:

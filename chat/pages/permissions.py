@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from audit.views.parts import workspace_of
 from chat.services.permissions import given_permissions, permissions_of
 from mcp_servers.registry.consent.permissions import forget_permission
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 @login_required
 def permissions(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show them, newest first and page by page; a POST takes one back."""
-    workspace, person = workspace_of(request), request.user
-    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    workspace, person = workspace_of(request, Permission.USE_CHAT), request.user
     if request.method == "POST":
         row = permissions_of(workspace, person).fetch(request.POST.get("permission", ""))
         forget_permission(permission=row, actor=request.actor)

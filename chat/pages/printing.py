@@ -14,13 +14,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from audit.views.parts import workspace_of
 from chat.models import Conversation
 from chat.pages.read_chat import entries_of
 from chat.services.shared_texts import ChatTooLong, NothingSaid, build_text
 from chat.shared_document import SharedFile
 from workspaces.database import database_now
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -33,8 +33,7 @@ def print_chat(
     request: WorkspaceRequest, workspace_slug: str, conversation_id: UUID
 ) -> HttpResponse:
     """A person's own chat, as it is now, for paper. Of tool calls their names, or all that they said (`?calls=full`)."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.USE_CHAT)
     rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)
     conversation = rows.select_related("bud").fetch(conversation_id)
     is_open = request.GET.get("calls") == "full"

@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from audit.views.parts import workspace_of
 from chat.models import ModelProvider
 from chat.pages.gone_models import news_of
 from chat.providers.errors import ProviderError, ProviderKeyUntested
@@ -35,7 +34,8 @@ from chat.services.provider_check import (
     try_embedding,
 )
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
 from workspaces.words.formats import whole
 
@@ -68,8 +68,7 @@ def provider_page(
     request: WorkspaceRequest, workspace_slug: str, provider_id: UUID
 ) -> HttpResponse:
     """Test a provider's connection, and keep what it says of its models."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_BUDS)
     provider: ModelProvider = ModelProvider.objects.for_workspace(workspace).fetch(provider_id)
     outcome = _Outcome()
     if request.method == "POST":

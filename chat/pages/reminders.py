@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from audit.views.parts import workspace_of
 from chat.models import PushDevice, ReminderChoice
 from chat.reminders.choices import ReminderDraft, can_mail, choice_of, choose
 from chat.reminders.devices import (
@@ -26,7 +25,7 @@ from chat.reminders.devices import (
 )
 from chat.reminders.pushing import send_test
 from workspaces.errors import DomainError, InvalidInput
-from workspaces.pages.parts import id_of
+from workspaces.pages.parts import id_of, put_faults, workspace_of
 from workspaces.people.browser_sessions import device as device_name
 from workspaces.words.formats import time_zones
 
@@ -81,8 +80,7 @@ def reminders(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         try:
             choose(workspace=workspace, person=person, draft=draft, actor=request.actor)
         except InvalidInput as error:
-            for name, faults in error.fields.items():
-                form.add_error(name, faults)
+            put_faults(form, error)
         else:
             messages.success(request, _("Saved."))
             return redirect("chat:reminders", workspace_slug=workspace_slug)

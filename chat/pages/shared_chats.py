@@ -16,7 +16,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from audit.views.parts import workspace_of
 from chat.artifacts import serving
 from chat.files.kinds import FileKind, kind_of
 from chat.models import Bud, SharedChat
@@ -36,7 +35,8 @@ from workspaces.errors import NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.middleware import actor_for, client_address, signed_in_user
 from workspaces.models import Membership, User
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -124,8 +124,7 @@ def shared_diagrams(request: HttpRequest, token: str) -> HttpResponse:
 @login_required
 def my_shared_chats(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """What the person shares, newest first and page by page, and what others share with them; a POST stops one."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.USE_CHAT)
     rows = SharedChat.objects.for_workspace(workspace).visible_to(request.user)
     mine = rows.filter(owner=request.user).select_related("conversation", "workspace")
     if request.method == "POST":

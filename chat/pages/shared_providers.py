@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -47,7 +46,7 @@ from chat.services.uses_in_words import taken_in_words, uses_in_words
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Workspace
-from workspaces.pages.parts import for_platform_owner
+from workspaces.pages.parts import for_platform_owner, put_faults
 from workspaces.secret_memory import without_secrets
 from workspaces.words.formats import money, whole
 from workspaces.words.text_values import unknown_filters
@@ -118,7 +117,7 @@ def _edited(request: WorkspaceRequest, shared: SharedProvider | None) -> HttpRes
             )
             form.add_error("api_key", error.message)
         except InvalidInput as error:
-            _add_faults(form, error)
+            put_faults(form, error)
         except Conflict as error:
             form.add_error(None, error.message)
         else:
@@ -133,12 +132,6 @@ def _form_page(
     context = {"section": "admin", "shared": shared, "form": form}
     status = 422 if request.method == "POST" else 200
     return render(request, "chat/shared_provider_edit.html", context, status=status)
-
-
-def _add_faults(form: Form, error: InvalidInput) -> None:
-    for name, texts in error.fields.items():
-        for text in texts:
-            form.add_error(name if name in form.fields else None, text)
 
 
 def _tell_saved(
@@ -271,7 +264,7 @@ def part_of_shared(
                 messages.success(request, saved % {"workspace": workspace.name})
                 return redirect("chat:shared_provider", provider_id=shared.pk)
         except InvalidInput as error:
-            _add_faults(form, error)
+            put_faults(form, error)
     context = {
         "section": "admin",
         "shared": shared,

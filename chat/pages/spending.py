@@ -31,15 +31,13 @@ from chat.services.spending_limits import (
 from workspaces.errors import InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Membership
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import put_faults, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission
 from workspaces.words.formats import time_zones
 from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
-    from django import forms
-
     from workspaces.middleware import WorkspaceRequest
 
 MEMBERS_ON_PAGE: Final = 50
@@ -60,7 +58,7 @@ def spending(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         try:
             set_limits(workspace=workspace, draft=form.draft(), actor=request.actor)
         except InvalidInput as error:
-            _add_faults(form, error)
+            put_faults(form, error)
         else:
             messages.success(request, _("Saved. The limits hold from now on."))
             return redirect("chat:spending", workspace_slug=workspace_slug)
@@ -118,7 +116,7 @@ def member_spending(
                     workspace=workspace, person=person, limit=limit, actor=request.actor
                 )
         except InvalidInput as error:
-            _add_faults(form, error)
+            put_faults(form, error)
         else:
             saved = _("The spending limit of %(name)s is saved, and holds from now on.")
             messages.success(request, saved % {"name": person.display_name})
@@ -132,9 +130,3 @@ def member_spending(
         "form": form,
     }
     return render(request, "chat/member_spending.html", context, status=422 if form.errors else 200)
-
-
-def _add_faults(form: forms.Form, error: InvalidInput) -> None:
-    for name, texts in error.fields.items():
-        for text in texts:
-            form.add_error(name if name in form.fields else None, text)

@@ -18,10 +18,11 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.filters import ENTRIES
 from audit.reports.figures import spoken_time
-from audit.views.parts import call_url, found_by, workspace_of
+from audit.views.parts import call_url, found_by
 from audit.views.rows import shown_rows
 from chat.services.turn_record import TurnRecord, WaterfallBar, read_turn
 from chat.values import TurnStatus
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from django.utils.functional import Promise

@@ -9,10 +9,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from audit.views.parts import workspace_of
 from chat.providers.spending_months import month_of_person
 from chat.services.usage import PERIODS, usage_of
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 @login_required
 def usage(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the last week, or the last month."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.USE_CHAT, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.USE_CHAT)
     wanted = request.GET.get("days", "")
     days = next((one for one in PERIODS if str(one) == wanted), PERIODS[0])
     context: dict[str, Any] = {

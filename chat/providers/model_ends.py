@@ -1,4 +1,4 @@
-"""On which day well-known providers end their models, as their pages told on `READ_ON`. Pure.
+"""On which day well-known providers end their models, as their pages told on 10 November 2026. Pure.
 
 OpenAI tells it in its list of models too, which is newer and comes first where a provider is tested.
 """
@@ -10,8 +10,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from chat.providers.list_prices import name_without_date
-
-READ_ON: Final = date(2026, 11, 10)
 
 _ENDS: Final = {
     ("api.openai.com", date(2026, 10, 23)): (

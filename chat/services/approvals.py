@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
@@ -37,8 +36,6 @@ from workspaces.models import Workspace
 from workspaces.process.failpoints import Failpoint, failpoint
 from workspaces.roles import Permission, require
 from workspaces.scoping import WorkspaceQuerySet
-
-logger = logging.getLogger(__name__)
 
 LONGEST_NOTE = 2_000
 _MOST_EXPIRED: Final = 500

@@ -6,7 +6,6 @@ a turn queues, and a scheduled task. Each step is claimed by one conditional upd
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
@@ -45,8 +44,6 @@ from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.jobs.sweeping import sweep
 from workspaces.middleware import actor_for
 from workspaces.models import User
-
-logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2
 """Questions of one run that are asked side by side."""

@@ -117,7 +117,7 @@ def attachments_of(
     found = Attachment.objects.for_workspace(workspace_id).filter(
         message__in=[row.pk for row in rows if row.role == MessageRole.USER]
     )
-    for one in found.select_related("version").without_content():
+    for one in found.select_related("version__artifact").without_content():
         attached[one.message_id].append(one)
     return attached
 

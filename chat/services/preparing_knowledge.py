@@ -74,9 +74,9 @@ class _Work:
     spec: ProviderSpec
 
 
-def prepare_due(seconds: float = RUN_SECONDS) -> int:
+def prepare_due() -> int:
     """Prepare files of all workspaces in turn, until nothing is due or the time is up; gives how many batches were done."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + RUN_SECONDS
     batches = 0
     while time.monotonic() < until:
         work = _take_on()

@@ -13,7 +13,14 @@ from django.utils.translation import gettext as _
 from chat.message_paths import path_to
 from chat.models import Artifact, ArtifactVersion, Attachment, Conversation, Message, ToolCall, Turn
 from chat.models.turns import ACTIVE
-from chat.services.exports import attached_name, call_values, calls_of, named_buds, shown_path
+from chat.services.exports import (
+    attached_name,
+    attachments_of,
+    call_values,
+    calls_of,
+    named_buds,
+    shown_path,
+)
 from chat.shared_document import SharedCall, SharedDocument, SharedFile, SharedMessage
 from chat.values import MessageRole, MessageStatus
 from mcp_servers.client.hidden_text import show_hidden
@@ -63,7 +70,7 @@ def build_text(
         raise NothingSaid(_("There is nothing to share yet. Wait for the first answer."))
     calls = calls_of(workspace_id, path)
     named = named_buds(workspace_id, path)
-    attached = _attached(workspace_id, path)
+    attached = attachments_of(workspace_id, path)
     made = _made(workspace_id, path) if with_files else {}
     shown = [row for row in path if row.text or attached[row.pk] or calls.get(row.pk)]
     left_out = [
@@ -135,16 +142,6 @@ def _bud_of(row: Message, conversation: Conversation, named: dict[UUID | None, s
     if row.role != MessageRole.ASSISTANT:
         return ""
     return named.get(row.turn_id) or conversation.bud.name
-
-
-def _attached(workspace_id: UUID, path: Iterable[Message]) -> dict[UUID, list[Attachment]]:
-    found: defaultdict[UUID, list[Attachment]] = defaultdict(list)
-    rows = Attachment.objects.for_workspace(workspace_id).filter(
-        message__in=[row.pk for row in path if row.role == MessageRole.USER]
-    )
-    for one in rows.select_related("version__artifact").without_content():
-        found[one.message_id].append(one)
-    return found
 
 
 def _files(attached: Iterable[Attachment], with_files: bool) -> list[SharedFile]:

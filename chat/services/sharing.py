@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,8 +29,6 @@ from workspaces.models import Membership, User, Workspace
 from workspaces.roles import Permission, require
 from workspaces.secret_memory import remember_secret
 from workspaces.secrets import SecretUnreadable
-
-logger = logging.getLogger(__name__)
 
 MOST_READERS: Final = 50
 MOST_FOUND: Final = 20

@@ -11,6 +11,7 @@ from chat.models import Bud
 from chat.values import BuiltinTool, McpConfig, NamedToolChoice
 from mcp_servers.client.tool_names import NamedTool, name_tools
 from mcp_servers.models import McpServer, McpTool
+from workspaces.words.text_values import is_id
 
 _MOST_TOLD = 10
 
@@ -71,7 +72,7 @@ def _known_of(
     if not wanted:
         return frozenset()
     of_servers = [UUID(pk) for pk in {name.partition(".")[0] for name in wanted} & set(servers)]
-    ids = [name for name in wanted if _is_id(name)]
+    ids = [name for name in wanted if is_id(name)]
     tools = McpTool.objects.for_workspace(workspace_id).offered()
     by_name = tools.filter(server_id__in=of_servers).values_list("server_id", "name")
     by_id = tools.filter(pk__in=ids, server_id__in=[UUID(pk) for pk in servers])
@@ -114,14 +115,6 @@ def can_be_chosen(name: str, bud: Bud, config: McpConfig) -> bool:
     if name in known or name in name_tools(named):
         return True
     return bool(_silent_among(bud.workspace_id, {str(pk) for pk in config.servers}))
-
-
-def _is_id(name: str) -> bool:
-    try:
-        UUID(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _tool_in_words(name: str, servers: dict[str, str]) -> str:

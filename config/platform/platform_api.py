@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.utils.translation import gettext as _
-from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -16,7 +15,7 @@ from config.doctor import FindingState, examine
 from config.installation.jobs import JobState, read_jobs, run_now
 from config.installation.storage import read_storage
 from config.installation.versions import read_versions
-from workspaces.api import PlatformViewSet
+from workspaces.api import PlatformViewSet, one_document
 from workspaces.errors import Conflict
 from workspaces.restore_detection import restored_at
 
@@ -55,14 +54,10 @@ class StateViewSet(PlatformViewSet):
     """The installation itself: versions, settings, keys, storage, queues, seals and restores."""
 
     serializer_class = StateOutput
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
     needs_person: ClassVar[Any] = frozenset({"confirm_restore"})
 
-    @extend_schema(
-        responses=forced_singular_serializer(StateOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="platform_state_retrieve",
-    )
+    @one_document(StateOutput, "platform_state_retrieve")
     def list(self, request: Request) -> Response:
         """Look at everything the installation stands on. Nothing of a key is told but whether it is there.
 
@@ -160,13 +155,9 @@ class JobsViewSet(PlatformViewSet):
     """Background jobs: when each ran, how it went, when it runs next, and which workers run them."""
 
     serializer_class = JobsOutput
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
 
-    @extend_schema(
-        responses=forced_singular_serializer(JobsOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="platform_jobs_retrieve",
-    )
+    @one_document(JobsOutput, "platform_jobs_retrieve")
     def list(self, request: Request) -> Response:
         """Look at every job. It answers without Redis and without a worker, too, and says so."""
         return Response(JobsOutput(read_jobs()).data)
@@ -266,13 +257,9 @@ class StorageViewSet(PlatformViewSet):
     """Storage: the database, files, disks, and the workspaces that keep the most."""
 
     serializer_class = StorageOutput
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
 
-    @extend_schema(
-        responses=forced_singular_serializer(StorageOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="platform_storage_retrieve",
-    )
+    @one_document(StorageOutput, "platform_storage_retrieve")
     def list(self, request: Request) -> Response:
         """Look at what is stored, within a few seconds at most. What was not counted in time is null."""
         return Response(StorageOutput(read_storage()).data)
@@ -322,13 +309,9 @@ class VersionsViewSet(PlatformViewSet):
     """Versions of Trellis and of what it runs on."""
 
     serializer_class = VersionsOutput
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
 
-    @extend_schema(
-        responses=forced_singular_serializer(VersionsOutput),  # type: ignore[no-untyped-call]  # has no types
-        filters=False,
-        operation_id="platform_versions_retrieve",
-    )
+    @one_document(VersionsOutput, "platform_versions_retrieve")
     def list(self, request: Request) -> Response:
         """Look at the versions. There is no secret in them."""
         return Response(VersionsOutput(read_versions()).data)

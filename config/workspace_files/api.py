@@ -53,7 +53,7 @@ class ConfigViewSet(WorkspaceViewSet):
 
     model = McpServer
     scopes = Scopes(read="workspace:write", write="workspace:write")
-    pagination_class = None  # type: ignore[assignment]  # one document
+    pagination_class = None  # one document
     serializer_class = AppliedOutput
     parameters: ClassVar[Mapping[str, Sequence[str]]] = {
         "create": [_DRY_RUN, _UNTESTED_KEYS, _SKIP_CHECKS]

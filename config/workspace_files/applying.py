@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +40,6 @@ from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.models import User
 from workspaces.roles import Permission, require
 
-logger = logging.getLogger(__name__)
 _NO_PROVIDER: Final = {"sampling_provider": None}
 
 

@@ -13,8 +13,7 @@ from config.workspace_files.target import WorkspaceTarget, faults_at
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, McpTool
 from mcp_servers.registry.services import (
     set_approval_override,
-    set_prompt_enabled,
-    set_resource_enabled,
+    set_offer_enabled,
     set_tool_cache,
     set_tool_enabled,
 )
@@ -58,13 +57,13 @@ def put_offers(target: WorkspaceTarget, server: McpServer, wanted: OffersFile, w
         for resource, is_enabled in _to_switch(
             resources.select_related("server"), lambda row: row.uri, wanted.resources_off
         ):
-            set_resource_enabled(resource=resource, is_enabled=is_enabled, actor=target.actor)
+            set_offer_enabled(offer=resource, is_enabled=is_enabled, actor=target.actor)
     prompts = McpPrompt.objects.for_workspace(target.pk).filter(server=server, removed_at=None)
     with faults_at(f"{where}.prompts_off"):
         for prompt, is_enabled in _to_switch(
             prompts.select_related("server"), lambda row: row.name, wanted.prompts_off
         ):
-            set_prompt_enabled(prompt=prompt, is_enabled=is_enabled, actor=target.actor)
+            set_offer_enabled(offer=prompt, is_enabled=is_enabled, actor=target.actor)
 
 
 def _to_switch(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -18,7 +18,8 @@ from config.workspace_files.providers import KeysUntested
 from config.workspace_files.target import WorkspaceTarget
 from workspaces.errors import InvalidInput
 from workspaces.pages.file_or_text import read_file_or_text
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 from workspaces.yaml_text import LONGEST, read_yaml
 
 if TYPE_CHECKING:
@@ -96,10 +97,7 @@ def download(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 
 
 def _target_of(request: WorkspaceRequest) -> WorkspaceTarget:
-    if request.workspace is None:
-        raise Http404
-    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=request.workspace.pk)
-    return WorkspaceTarget(request.workspace, request.actor)
+    return WorkspaceTarget(workspace_of(request, Permission.MANAGE_WORKSPACE), request.actor)
 
 
 def _lines_of(diff: str) -> list[tuple[str, str]]:

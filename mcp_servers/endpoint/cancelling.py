@@ -19,6 +19,7 @@ from uuid import UUID
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, RequestId
 
+from mcp_servers.client.connections.questions import is_cancelling
 from mcp_servers.endpoint import other_processes
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ async def run(
         with other_processes.heard(_group_of(key), partial(_cancel_here, key)):
             return await task
     except asyncio.CancelledError:
-        if task.cancelled() and not _is_cancelling():
+        if task.cancelled() and not is_cancelling():
             raise MCPError(INTERNAL_ERROR, "The client cancelled this request.") from None
         raise
     finally:
@@ -102,8 +103,3 @@ def _group_of(key: _Key) -> str:
     token_id, request_id = key
     digest = hashlib.sha256(json.dumps(request_id).encode()).hexdigest()
     return f"client-call.{token_id}.{digest[:32]}"
-
-
-def _is_cancelling() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -166,15 +166,15 @@ class HostedViewSet(WorkspaceViewSet):
 
     model = KlavisInstance
     scopes = Scopes(read="servers:read", write="servers:write")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = HostedOutput
     # An address there names the instance, from which its own, secret one can be made.
     shown_once = frozenset({"windows"})
     parameters: ClassVar[Any] = {"others": ("cursor", "page_size")}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those that the caller may see, with what their cards need."""
-        return super().get_queryset().select_related("workspace", "server", "user")
+        return super().rows().select_related("workspace", "server", "user")
 
     @extend_schema(responses=HostedOutput(many=True), filters=False)
     def list(self, request: Request) -> Response:
@@ -337,10 +337,8 @@ class RemovalViewSet(ListRows, WorkspaceViewSet):
     serializer_class = RemovalOutput
     orderings: ClassVar[Any] = ("id",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return cast("WorkspaceQuerySet[Any]", KlavisRemoval.unscoped.none())
         require(self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)
         return KlavisRemoval.objects.for_workspace(self.workspace)
 

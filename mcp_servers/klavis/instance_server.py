@@ -17,6 +17,7 @@ from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.models import McpServer, ServerScope
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.registry.bud_choices import buds_of, give_to_buds
+from mcp_servers.registry.services.server_notices import tell
 from workspaces.changes import record_created
 from workspaces.errors import DomainError
 
@@ -76,7 +77,7 @@ def _add_server(instance: KlavisInstance) -> McpServer:
     server.check_values()
     server.save(force_insert=True)
     record_created(server, actor=instance_state.who_began(instance))
-    instance_state.tell_server(server)
+    tell(server)
     return server
 
 

@@ -17,7 +17,7 @@ from mcp_servers.klavis.models import HOST, InstanceState, KlavisInstance
 from mcp_servers.models import McpServer
 from mcp_servers.registry import health
 from mcp_servers.registry.elicitation.sign_ins import complete_sign_ins
-from mcp_servers.registry.services.server_notices import drop_connections, tell
+from mcp_servers.registry.services.server_notices import drop_connections
 from mcp_servers.registry.services.servers import remove_row
 from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
@@ -42,17 +42,14 @@ def listen_to_changes() -> None:
     )
 
 
-def set_state(
-    instance: KlavisInstance, state: InstanceState, reason: str = "", *, is_told: bool = True
-) -> None:
+def set_state(instance: KlavisInstance, state: InstanceState, reason: str = "") -> None:
     """Keep a new state, in the caller's transaction; the server that stands for it shows it too."""
     instance.state, instance.reason = state, reason[:300]
     if state in (InstanceState.READY, InstanceState.FAILED) and not instance.services:
         instance.oauth_urls, instance.next_poll_at = None, None
     instance.last_checked_at = timezone.now()
     instance.save()
-    if is_told:
-        tell_instance(instance)
+    tell_instance(instance)
     if instance.server_id is not None:
         refresh_connection(instance.workspace_id, instance.server_id)
         _show_on_server(instance)
@@ -82,11 +79,6 @@ def tell_instance(instance: KlavisInstance) -> None:
 def tell_account(account: KlavisAccount) -> None:
     """Tell open pages."""
     announce(account.workspace_id, Announcement(kind=CHANGED, id=str(account.pk)))
-
-
-def tell_server(server: McpServer) -> None:
-    """Tell open pages of a server that has come."""
-    tell(server)
 
 
 def who_began(instance: KlavisInstance) -> Actor:

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 
 from mcp_servers.models.servers import McpServer
 from workspaces.outbound import MAX_URL_LENGTH
-from workspaces.scoping import WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
+from workspaces.scoping import ScopedModel, WorkspaceManager, WorkspaceModel, WorkspaceQuerySet
 from workspaces.secrets import EncryptedJSONField, EncryptedTextField
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class RemovalKind(models.TextChoices):
     USER = "user", _("Everything of one account")
 
 
-class KlavisRemoval(models.Model):
+class KlavisRemoval(ScopedModel):
     """A deletion that the provider has not confirmed yet. Outlives the instance, the account and the workspace."""
 
     secrets_label: ClassVar[str] = "mcp_servers.klavisremoval"
@@ -200,13 +200,8 @@ class KlavisRemoval(models.Model):
     last_error = models.CharField(max_length=300, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
 
-    objects = WorkspaceManager()
-    unscoped = models.Manager()
-
-    class Meta:
+    class Meta(ScopedModel.Meta):
         db_table = "mcp_servers_klavisremoval"
-        base_manager_name = "unscoped"
-        default_manager_name = "unscoped"
         ordering = ["created_at", "id"]
         verbose_name = _("deletion at Klavis")
         verbose_name_plural = _("deletions at Klavis")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_servers.registry.rights import require_to_own
 from workspaces.errors import PermissionDenied
-from workspaces.roles import Permission, has_permission, require
+from workspaces.roles import Permission, has_permission, passes, require
 
 if TYPE_CHECKING:
     from mcp_servers.klavis.models import KlavisInstance
@@ -29,11 +29,7 @@ def require_to_manage(actor: Actor, instance: KlavisInstance) -> None:
 
 def may_manage(actor: Actor, instance: KlavisInstance) -> bool:
     """Whether require_to_manage() would let this pass."""
-    try:
-        require_to_manage(actor, instance)
-    except PermissionDenied:
-        return False
-    return True
+    return passes(require_to_manage, actor, instance)
 
 
 def require_to_remove(actor: Actor, instance: KlavisInstance) -> None:
@@ -46,11 +42,7 @@ def require_to_remove(actor: Actor, instance: KlavisInstance) -> None:
 
 def may_remove(actor: Actor, instance: KlavisInstance) -> bool:
     """Whether require_to_remove() would let this pass."""
-    try:
-        require_to_remove(actor, instance)
-    except PermissionDenied:
-        return False
-    return True
+    return passes(require_to_remove, actor, instance)
 
 
 def may_follow_sign_in(actor: Actor, instance: KlavisInstance) -> bool:

@@ -25,12 +25,13 @@ from mcp_servers.klavis.limits import count_hosted, count_poll
 from mcp_servers.klavis.models import KlavisInstance, KlavisRemoval
 from mcp_servers.models import ActionRule
 from mcp_servers.pages.forms import WhereForm, add_domain_error, read_where
-from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
+from mcp_servers.pages.views.common import can_manage, servers_url, switch
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.errors import DomainError, InvalidInput, NotFound, PermissionDenied, RateLimited
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
+from workspaces.pages.parts import workspace_of
 from workspaces.pages.seen_values import hold
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -50,8 +51,7 @@ def klavis(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def save(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Set the account up or change it, and try it."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     typed = KlavisAccountForm(request.POST, account=account_of(workspace.pk))
     if typed.is_valid():
         try:
@@ -106,8 +106,7 @@ def remove(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def strata(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Have several services behind one server."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     try:
         where = read_where(request.POST, workspace)
         count_hosted(request.actor)
@@ -298,8 +297,7 @@ def forget_removal(
     request: WorkspaceRequest, workspace_slug: str, removal_id: UUID
 ) -> HttpResponse:
     """Give up a deletion that the provider does not take."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     removal = KlavisRemoval.objects.for_workspace(workspace).fetch(removal_id)
     return _doing(request, lambda: removals.forget_removal(removal=removal, actor=request.actor))
 

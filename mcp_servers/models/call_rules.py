@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Effect
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
-
-EVERY: Final = "*"
 
 
 class Approver(models.TextChoices):

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from mcp_servers.client import transports
 from workspaces.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -116,26 +115,6 @@ def prepare(servers: Iterable[McpServer]) -> None:
     hosted = [server for server in servers if server.hosted_by]
     for host in all_hosts():
         host.prepare([server for server in hosted if server.hosted_by == host.name])
-
-
-def check_values(server: McpServer) -> None:
-    """Check a hosted server's columns.
-
-    Raises:
-        InvalidInput: somebody wants to say where it is, how it is reached or how one signs in to it.
-    """
-    if server.url:
-        raise InvalidInput(fields={"url": [_("The provider sets the address of this server.")]})
-    if server.program is not None or server.parameters:
-        raise InvalidInput(fields={"program": [_("Only servers that are programs can have this.")]})
-    if server.transport != transports.STREAMABLE_HTTP:
-        raise InvalidInput(
-            fields={"transport": [_("The provider sets the transport of this server.")]}
-        )
-    if server.auth_type != "none" or server.headers or server.auth_config:
-        raise InvalidInput(
-            fields={"auth_type": [_("The provider handles sign-in for this server.")]}
-        )
 
 
 def provider_of(server: McpServer) -> str:

@@ -11,10 +11,10 @@ from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import hosting, programs
+from mcp_servers.models import programs
 from mcp_servers.models.connection_config import ConnectionConfig
 from mcp_servers.models.form_errors import as_form_errors
-from mcp_servers.models.server_credentials import ServerCredentials
+from mcp_servers.models.server_credentials import AuthType, ServerCredentials
 from mcp_servers.models.server_questions import ServerQuestions
 from mcp_servers.models.server_state import ServerState
 from mcp_servers.models.stdio_programs import StdioProgram
@@ -221,7 +221,7 @@ class McpServer(ServerCredentials, ServerQuestions, WorkspaceModel):
                 )
             return
         if self.hosted_by:
-            hosting.check_values(self)
+            self._check_hosted()
             return
         if self.transport == transports.STDIO:
             if self.url:
@@ -230,27 +230,33 @@ class McpServer(ServerCredentials, ServerQuestions, WorkspaceModel):
                 raise InvalidInput(fields={"program": [_("Pick a program from the catalogue.")]})
             programs.check_values(self.program.typed_parameters(), self.parameters)
             return
-        if self.program is not None or self.parameters:
-            raise InvalidInput(
-                fields={"program": [_("Only servers that are programs can have this.")]}
-            )
+        self._check_is_no_program()
         try:
             outbound.parse_endpoint(self.url, schemes=transports.schemes_of(self.transport))
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"url": [error.message]}) from error
 
+    def _check_hosted(self) -> None:
+        """Refuse what says where it is, how it is reached or how one signs in to it: that is its provider's word."""
+        if self.url:
+            raise InvalidInput(fields={"url": [_("The provider sets the address of this server.")]})
+        self._check_is_no_program()
+        if self.transport != transports.STREAMABLE_HTTP:
+            raise InvalidInput(
+                fields={"transport": [_("The provider sets the transport of this server.")]}
+            )
+        if self.auth_type != AuthType.NONE or self.headers or self.auth_config:
+            raise InvalidInput(
+                fields={"auth_type": [_("The provider handles sign-in for this server.")]}
+            )
+
+    def _check_is_no_program(self) -> None:
+        if self.program is not None or self.parameters:
+            raise InvalidInput(
+                fields={"program": [_("Only servers that are programs can have this.")]}
+            )
+
     @property
     def config(self) -> ConnectionConfig:
         """Times and limits as a value."""
         return ConnectionConfig.read(self.connection_config)
-
-    @property
-    def target_label(self) -> str:
-        """Where it is, without anything secret: the URL without its query, or the program's title."""
-        if self.global_server is not None:
-            return self.global_server.target_label
-        if self.hosted_by:
-            return hosting.label_of(self)
-        if self.transport == transports.STDIO:
-            return self.program.title if self.program is not None else ""
-        return self.url.partition("?")[0]

@@ -5,7 +5,6 @@ Functions that talk to issuers do so outside of any transaction.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Coroutine, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from mcp_servers.oauth.values import Discovery
     from workspaces.actors import Actor
 
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 

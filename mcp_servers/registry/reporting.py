@@ -17,12 +17,10 @@ from audit.reports.providers import (
     Job,
     KnownTool,
     Quota,
+    ReportSource,
     UptimeStrip,
-    register_jobs,
-    register_quotas,
     register_rules,
-    register_tools,
-    register_uptime,
+    register_source,
 )
 from mcp_servers.client.decisions import CALL_RULE
 from mcp_servers.models import CallCount, HealthCheck, McpServer, McpTool
@@ -84,10 +82,7 @@ MOST_INCIDENTS = 20
 
 def tell_reports() -> None:
     """Register with the log's reports."""
-    register_uptime(strips)
-    register_tools(tools)
-    register_quotas(quotas)
-    register_jobs(jobs)
+    register_source(ReportSource(uptime=strips, tools=tools, quotas=quotas, jobs=jobs))
     # The sentence of the card speaks to the person who was asked; the log is read by others.
     register_rules(
         {

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.models import AccountUse, AuthType, ServerScope
 from workspaces.errors import PermissionDenied
-from workspaces.roles import Permission, has_permission, require
+from workspaces.roles import Permission, has_permission, passes, require
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,11 +34,7 @@ def require_to_manage(actor: Actor, server: McpServer) -> None:
 
 def may_manage(actor: Actor, server: McpServer) -> bool:
     """Whether require_to_manage() would let this pass."""
-    try:
-        require_to_manage(actor, server)
-    except PermissionDenied:
-        return False
-    return True
+    return passes(require_to_manage, actor, server)
 
 
 def require_to_own(actor: Actor, workspace: Workspace) -> None:

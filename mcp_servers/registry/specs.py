@@ -138,6 +138,17 @@ def _grant_auth(
     return GrantAuth(holder, endpoint, is_client=server.auth_type == AuthType.OAUTH_CLIENT)
 
 
+def target_label(server: McpServer) -> str:
+    """Where a server is, without anything secret: the URL without its query, or the program's title."""
+    if server.global_server is not None:
+        return server.global_server.target_label
+    if server.hosted_by:
+        return hosting.label_of(server)
+    if server.transport == transports.STDIO:
+        return server.program.title if server.program is not None else ""
+    return server.url.partition("?")[0]
+
+
 def home_of(server_id: UUID) -> Path:
     """The folder of a stdio server's own."""
     folder: Path = settings.TRELLIS.data_dir / "stdio" / str(server_id)

@@ -130,6 +130,11 @@ class Chat:
         )
         return self.reload(sent.turn)
 
+    def results(self) -> list[str]:
+        """What the model read as results, oldest first."""
+        messages = self.model.requests[-1]["messages"]
+        return [str(one["content"]) for one in messages if one["role"] == "tool"]
+
     def reload(self, turn: Turn) -> Turn:
         """The turn as its row says now."""
         return Turn.objects.for_workspace(self.tenant.workspace).fetch(turn.pk)
@@ -203,6 +208,13 @@ def closed_connections() -> Iterator[None]:
 def tenant(transactional_db: None) -> Tenant:
     """A workspace with a person in each role."""
     return make_tenant("acme")
+
+
+@pytest.fixture
+def conversation(tenant: Tenant) -> Conversation:
+    """A member's conversation with a bud that has nothing."""
+    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
+    return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
 @pytest.fixture

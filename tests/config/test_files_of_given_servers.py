@@ -206,7 +206,7 @@ def test_the_workspaces_own_servers_have_their_switches_in_the_file_too(tenant: 
     """REL-1236: resources and prompts that are off; a file names no given server among its own."""
     server = with_offers(http_server(tenant, "https://notes.example.org/mcp", name="notes"))
     resource = McpResource.objects.for_workspace(tenant.workspace).get(server=server)
-    services.set_resource_enabled(resource=resource, is_enabled=False, actor=tenant.actor())
+    services.set_offer_enabled(offer=resource, is_enabled=False, actor=tenant.actor())
     document = workspace_document(place_of(tenant))
     assert document["servers"][0]["resources_off"] == [URI]
     assert apply_file(place_of(tenant), document).diff == ""

@@ -152,7 +152,7 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
 
     def question_before(self, form: Any) -> ConfirmQuestion | None:
         """Switching off by the form is what the action does, too. Who owns the platform is asked about as well."""
-        if is_switched_off(form, "is_active"):
+        if is_switched_off(form):
             return _SWITCHING_OFF
         becomes_owner = "is_superuser" in form.changed_data and form.cleaned_data["is_superuser"]
         return _MAKING_OWNER if becomes_owner else None

@@ -78,7 +78,7 @@ class WorkspaceAdmin(AsksBeforeSaving, PlatformModelAdmin):
 
     def question_before(self, form: Any) -> ConfirmQuestion | None:
         """Closing it by its form is what the action does, too."""
-        return _SUSPENDING if is_switched_off(form, "is_active") else None
+        return _SUSPENDING if is_switched_off(form) else None
 
     @row_action(
         _("Suspend"),

@@ -15,6 +15,7 @@ from workspaces.api.viewsets import (
     PlatformViewSet,
     RetrieveRow,
     WorkspaceViewSet,
+    one_document,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "RowFilterSet",
     "Scopes",
     "WorkspaceViewSet",
+    "one_document",
 ]

@@ -81,12 +81,9 @@ class TokenViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("-id", "expires_at")
     shown_once: ClassVar[Any] = frozenset({"token"})
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Nobody sees those of others here, not even the platform's owner."""
-        rows = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
-        return rows.filter(user=self.person).select_related("user")
+        return super().rows().filter(user=self.person).select_related("user")
 
     @extend_schema(request=TokenInput, responses={201: TokenMadeOutput})
     def create(self, request: Request) -> Response:
@@ -112,10 +109,8 @@ class MemberTokenViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = TokenOutput
     orderings: ClassVar[Any] = ("-id", "expires_at")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         return ApiToken.objects.for_workspace(self.workspace).select_related("user")
 
@@ -154,10 +149,8 @@ class OwnSessionViewSet(ListRows, WorkspaceViewSet):
     serializer_class = OwnSessionOutput
     orderings: ClassVar[Any] = (SESSION_ORDER,)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """The caller's own, while they live."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return sessions_of(self.person.pk, self.workspace)
 
     @extend_schema(responses={204: None})
@@ -248,7 +241,7 @@ class CallerViewSet(WorkspaceViewSet):
     model = Membership
     scopes = Scopes(read=ANY_SCOPE, write=ANY_SCOPE)
     serializer_class = CallerOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
 
     def list(self, request: Request) -> Response:
         """Tell who calls: the person, the workspace with their role, and what the token holds until when."""

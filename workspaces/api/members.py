@@ -130,22 +130,25 @@ class SignedOutOutput(serializers.Serializer[Any]):
     ended = serializers.IntegerField(help_text="How many sessions ended.")
 
 
-class MemberViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
-    """Members, for those who manage them; suspended ones too."""
+class AllMembersViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """What is said of members, for those who manage them; suspended ones too."""
 
     model = Membership
     scopes = Scopes(read="members:write", write="members:write")
-    serializer_class = MemberOutput
     orderings: ClassVar[Any] = ("id", "-id", "created_at")
-    parameters: ClassVar[Any] = {"access": ("kind", "cursor"), "sessions": ("cursor",)}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
         rows = Membership.objects.also_suspended(self.workspace)
         return rows.select_related("user", "workspace")
+
+
+class MemberViewSet(AllMembersViewSet):
+    """Members, for those who manage them; suspended ones too."""
+
+    serializer_class = MemberOutput
+    parameters: ClassVar[Any] = {"access": ("kind", "cursor"), "sessions": ("cursor",)}
 
     @extend_schema(request=RoleInput, responses=MemberOutput)
     @action(detail=True, methods=["post"])

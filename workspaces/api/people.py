@@ -75,12 +75,10 @@ class InvitationViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("-id", "created_at")
     shown_once: ClassVar[Any] = frozenset({"link"})
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        rows = super().get_queryset()
-        if not getattr(self, "swagger_fake_view", False):
-            require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
-        return rows.select_related("workspace")
+        require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
+        return super().rows().select_related("workspace")
 
     @extend_schema(request=InvitationsInput, responses={201: InvitedOutput(many=True)})
     def create(self, request: Request) -> Response:
@@ -158,12 +156,10 @@ class JoinLinkViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("-id", "created_at")
     shown_once: ClassVar[Any] = frozenset({"link"})
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        rows = super().get_queryset()
-        if not getattr(self, "swagger_fake_view", False):
-            require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
-        return rows
+        require(self.actor, Permission.MANAGE_MEMBERS, workspace_id=self.workspace.pk)
+        return super().rows()
 
     @extend_schema(request=JoinLinkInput, responses={201: JoinLinkMadeOutput})
     def create(self, request: Request) -> Response:

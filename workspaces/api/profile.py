@@ -113,7 +113,7 @@ class ProfileViewSet(WorkspaceViewSet):
     model = Membership
     scopes = Scopes(read="chat", write="chat")
     serializer_class = ProfileOutput
-    pagination_class = None  # type: ignore[assignment]  # as the framework means it
+    pagination_class = None  # as the framework means it
     parameters: ClassVar[Any] = {}
 
     @extend_schema(responses=ProfileOutput, filters=False, operation_id="profile_retrieve")

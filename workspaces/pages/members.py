@@ -88,9 +88,7 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def picture(request: WorkspaceRequest, workspace_slug: str, user_id: UUID) -> HttpResponse:
     """The picture of somebody in the workspace, for everybody in it."""
-    if request.workspace is None:
-        raise Http404
-    return picture_response(picture_of_member(request.workspace, user_id))
+    return picture_response(picture_of_member(workspace_of(request), user_id))
 
 
 @require_safe

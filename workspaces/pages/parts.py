@@ -14,6 +14,9 @@ from workspaces.people.pictures import MIME_TYPE
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
+    from django.forms import BaseForm
+
+    from workspaces.errors import InvalidInput
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
 
@@ -33,8 +36,8 @@ def for_platform_owner(view: V) -> V:
     return cast("V", login_required(run))
 
 
-def workspace_of(request: WorkspaceRequest, permission: Permission) -> Workspace:
-    """The workspace of the page.
+def workspace_of(request: WorkspaceRequest, permission: Permission | None = None) -> Workspace:
+    """The workspace of the page; where a permission is named, for whoever has it.
 
     Raises:
         Http404: the page is of none.
@@ -42,8 +45,16 @@ def workspace_of(request: WorkspaceRequest, permission: Permission) -> Workspace
     """
     if request.workspace is None:
         raise Http404
-    require(request.actor, permission, workspace_id=request.workspace.pk)
+    if permission is not None:
+        require(request.actor, permission, workspace_id=request.workspace.pk)
     return request.workspace
+
+
+def put_faults(form: BaseForm, error: InvalidInput) -> None:
+    """Show what a service refused: at the form's fields, or above all of them."""
+    for name, texts in (error.fields or {"": [error.message]}).items():
+        for text in texts:
+            form.add_error(name if name in form.fields else None, text)
 
 
 def picture_response(content: bytes | None) -> HttpResponse:

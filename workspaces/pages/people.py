@@ -20,7 +20,7 @@ from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.pages.forms import JoinLinkForm
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import put_faults, workspace_of
 from workspaces.people.inviting import (
     LONGEST,
     MOST,
@@ -150,8 +150,7 @@ def make_link(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
                 actor=request.actor,
             )
         except InvalidInput as error:
-            for name, texts in error.fields.items():
-                form.add_error(name, texts)
+            put_faults(form, error)
         except DomainError as error:
             form.add_error(None, error.message)
         else:

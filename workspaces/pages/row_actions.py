@@ -124,9 +124,9 @@ def row_action(
     return make
 
 
-def is_switched_off(form: ModelForm[Any], name: str) -> bool:
-    """Whether a form of a row switches this off, which was on."""
-    return name in form.changed_data and not form.cleaned_data[name]
+def is_switched_off(form: ModelForm[Any]) -> bool:
+    """Whether a form of a row switches it off, which was on."""
+    return "is_active" in form.changed_data and not form.cleaned_data["is_active"]
 
 
 def ask_before_saving(

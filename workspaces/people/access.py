@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from uuid import UUID
 
 from django.db.models import Model, Q
 from django.utils.translation import gettext
@@ -18,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from workspaces.lists.row_pages import MOST_ON_PAGE, no_page, read_mark, write_mark
 from workspaces.models import Membership
 from workspaces.roles import Permission, permissions_of_role
+from workspaces.words.text_values import is_id
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -79,7 +79,7 @@ class AccessCursor:
             InvalidInput: it is none of ours.
         """
         kind, name, key = read_mark(text, 3)
-        if kind not in KINDS or (kind != "permission" and not _is_id(key)):
+        if kind not in KINDS or (kind != "permission" and not is_id(key)):
             raise no_page()
         return cls(kind=kind, name=name, key=key)
 
@@ -195,11 +195,3 @@ def _rights_of(membership: Membership, after: AccessCursor | None, most: int) ->
     keys = [one.key for one in found]
     start = keys.index(after.key) + 1 if after is not None and after.key in keys else 0
     return found[start : start + most]
-
-
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 
@@ -36,6 +37,15 @@ def read_whole_number(text: str, *, most: int, least: int = 0) -> int | None:
         return None
     number = int(text)
     return number if least <= number <= most else None
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is a UUID."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 class DoubledKey(ValueError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import platform
 from contextlib import suppress
 from typing import Any, Final
 
@@ -16,6 +14,7 @@ from audit.sealing.checkpoints import make_checkpoint
 from audit.sealing.key_loss import DoubtfulKeyLoss, KeyLoss, declare_key_loss, find_key_loss
 from audit.verification.online import verify
 from workspaces.actors import Actor, Source
+from workspaces.command_arguments import person_at_machine
 from workspaces.database.migration_state import is_of_this_version
 from workspaces.errors import Conflict
 from workspaces.words.formats import whole
@@ -66,7 +65,7 @@ class Command(BaseCommand):
         if loss.signing_key:
             _compare(loss.signing_key, options["fingerprint"])
         try:
-            declare_key_loss(loss, by=_person(), reason=options["reason"][:500])
+            declare_key_loss(loss, by=person_at_machine(), reason=options["reason"][:500])
         except Conflict as error:
             raise CommandError(str(error), returncode=1) from error
         _seal_all()
@@ -116,11 +115,3 @@ def _compare(signing_key: str, given: str) -> None:
 def _seal_all() -> None:
     while (batch := sealer.seal_pending(is_key_lost=True)).sealed + batch.skipped:
         pass
-
-
-def _person() -> str:
-    """The person who runs this, as the machine knows them."""
-    try:
-        return f"{getpass.getuser()} on {platform.node()}"
-    except (KeyError, OSError):
-        return platform.node()

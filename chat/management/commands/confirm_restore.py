@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
-import platform
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from chat import restore_confirmation
-
-
-def _person() -> str:
-    """The person who runs this, as the machine knows them."""
-    try:
-        return f"{getpass.getuser()} on {platform.node()}"
-    except (KeyError, OSError):
-        return platform.node()
+from workspaces.command_arguments import person_at_machine
 
 
 class Command(BaseCommand):
@@ -26,7 +17,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # they load every page
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if restore_confirmation.confirm(by=_person()):
+        if restore_confirmation.confirm(by=person_at_machine()):
             self.stdout.write("Confirmed. Webhooks go out again.")
         else:
             self.stdout.write("Nothing to confirm: no restore was found.")

@@ -18,7 +18,7 @@ import { startSearchOfPage } from "./audit/search";
 import { axisLabels, type TimeAxis, whole } from "./formats";
 import t from "./texts/pages";
 
-export interface ChartData extends TimeAxis {
+interface ChartData extends TimeAxis {
   series: { key: string; label: string; values: (number | null)[] }[];
 }
 
@@ -41,13 +41,13 @@ function colour(css: string): string {
   return found;
 }
 
-export function seriesColour(key: string, index: number): string {
+function seriesColour(key: string, index: number): string {
   return colour(OUTCOMES[key] ?? `var(--series-${index % SERIES})`);
 }
 
 const written = (value: number | null | undefined): string => (value == null ? t.unknownValue : whole(value));
 
-export function fillTable(table: HTMLTableElement, data: ChartData): void {
+function fillTable(table: HTMLTableElement, data: ChartData): void {
   const head = table.createTHead().insertRow();
   for (const title of [t.time, ...data.series.map((s) => s.label)]) {
     const cell = document.createElement("th");

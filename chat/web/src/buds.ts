@@ -14,10 +14,9 @@ const TEST_TIMEOUT_MS = 30_000;
 const find = <E extends Element>(selector: string): E | null => document.querySelector<E>(selector);
 const form = find<HTMLFormElement>("#bud-form");
 
-export const tokensOf = (text: string): number =>
-  Math.ceil(new TextEncoder().encode(text).length / BYTES_A_TOKEN);
+const tokensOf = (text: string): number => Math.ceil(new TextEncoder().encode(text).length / BYTES_A_TOKEN);
 
-export function slugOf(name: string): string {
+function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/[\u0300-\u036f]/g, "");
   return plain
     .toLowerCase()

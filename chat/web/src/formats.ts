@@ -42,7 +42,7 @@ const hours = ({ clock }: Choice): Shape => (clock ? { hourCycle: clock === "12"
 const TIMES = { minute: "short", second: "medium", instant: "medium" } as const;
 
 /** How exactly a moment is written; an instant is a time of day with its milliseconds. */
-export type Exactness = "day" | keyof typeof TIMES;
+type Exactness = "day" | keyof typeof TIMES;
 
 export const isExactness = (value: string): value is Exactness => value === "day" || value in TIMES;
 

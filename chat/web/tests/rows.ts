@@ -1,5 +1,5 @@
 /** Rows of the wire contract for tests, complete and valid; each test changes what it is about. */
-import type { Conversation, InputRequest, Message, Snapshot, ToolCall, Turn } from "../src/wire";
+import type { Approval, Conversation, InputRequest, Message, Snapshot, ToolCall, Turn } from "../src/wire";
 
 export const CONVERSATION = "00000000-0000-7000-8000-000000000001";
 
@@ -138,6 +138,24 @@ export function snapshot(over: Partial<Snapshot> = {}): Snapshot {
     artifacts: [],
     input_requests: [],
     ref: null,
+    ...over,
+  };
+}
+
+export function approvalOf(over: Partial<Approval> = {}): Approval {
+  return {
+    rule: "effect.destructive",
+    reason: "It may destroy data.",
+    credential: null,
+    expires_at: null,
+    decision: null,
+    decided_by: null,
+    decided_at: null,
+    note: null,
+    edited: false,
+    can_remember: true,
+    needs_second_person: false,
+    call_rule: null,
     ...over,
   };
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import socket
 import threading
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-logger = logging.getLogger(__name__)
 
 WORKER_THREADS = 4
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}

@@ -199,16 +199,13 @@ async def follow_task(
     return await runtime.run(server_tasks.follow(spec, task_id, limits=limits, call=call))
 
 
-async def cancel_task(
-    spec: ConnectionSpec, task_id: str, *, call_id: UUID | None = None, user_id: UUID | None = None
-) -> None:
+async def cancel_task(spec: ConnectionSpec, task_id: str) -> None:
     """Ask the server to give a task up; harmless if it has ended.
 
     Raises:
         CallFailed: task_gone; and as send_call().
     """
-    call = CallRef(call_id=call_id, user_id=user_id)
-    await runtime.run(server_tasks.cancel(spec, task_id, call=call))
+    await runtime.run(server_tasks.cancel(spec, task_id))
 
 
 def _continued(connection: Connection, answers: InputAnswers | None) -> dict[str, Any]:

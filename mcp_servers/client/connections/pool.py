@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
 import random
 import time
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mcp.client.session import ClientSession
-
-logger = logging.getLogger(__name__)
 
 
 T = TypeVar("T")

@@ -110,7 +110,7 @@ class Questions:
                 return await question
         except asyncio.CancelledError:
             # Ours, because the call is over; or the server's, which took its question back.
-            if question.cancelled() and not _is_cancelling():
+            if question.cancelled() and not is_cancelling():
                 return _CANCELLED
             question.cancel()
             raise
@@ -133,6 +133,7 @@ class Questions:
         return None
 
 
-def _is_cancelling() -> bool:
+def is_cancelling() -> bool:
+    """Whether the task that runs is being cancelled, and not just something that it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -100,7 +100,7 @@ async def follow(
     )
 
 
-async def cancel(spec: ConnectionSpec, task_id: str, *, call: CallRef) -> None:
+async def cancel(spec: ConnectionSpec, task_id: str) -> None:
     """Ask the server to give a task up."""
 
     async def ask(connection: Connection, session: ClientSession) -> None:
@@ -110,7 +110,9 @@ async def cancel(spec: ConnectionSpec, task_id: str, *, call: CallRef) -> None:
             )
 
     limits = CallLimits(seconds=CANCEL_SECONDS, hard_seconds=CANCEL_SECONDS)
-    await perform(spec, ask, limits=limits, call=call, as_task=True, repeats_in_new_session=True)
+    await perform(
+        spec, ask, limits=limits, call=CallRef(), as_task=True, repeats_in_new_session=True
+    )
 
 
 class _Following:

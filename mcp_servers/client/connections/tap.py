@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mcp_servers.client.connections.flights import CURRENT
 from mcp_servers.client.connections.permits import PermitRefused
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from mcp_servers.client.connections.flights import CallRef, Flight
     from mcp_servers.client.connections.hooks import Kind
     from mcp_servers.client.connections.tracing import ConnectionTrace
-
-RawItem: TypeAlias = "dict[str, Any]"
-"""One tool, resource, template or prompt as on the wire; not checked in any way."""
 
 LISTS: Final = {
     "tools/list": "tools",
@@ -329,12 +326,29 @@ def is_modern(revision: str | None) -> bool:
     return revision in mcp_types.version.MODERN_PROTOCOL_VERSIONS
 
 
-class TapRead:
-    """A read stream that shows each message to the tap."""
+class _Tapped:
+    """One direction of a transport, shown to the tap."""
 
     def __init__(self, inner: Any, tap: Tap) -> None:
         self._inner = inner
         self._tap = tap
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> Any:
+        return await self._inner.__aexit__(*exc_info)
+
+
+class TapRead(_Tapped):
+    """A read stream that shows each message to the tap."""
 
     @property
     def last_context(self) -> Any:
@@ -365,43 +379,16 @@ class TapRead:
         self._tap.received(item, context.get(CURRENT) if context is not None else None)
         return True
 
-    def close(self) -> None:
-        self._inner.close()
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
     async def __aexit__(self, *exc_info: object) -> Any:
         self._tap.on_end()
-        return await self._inner.__aexit__(*exc_info)
+        return await super().__aexit__(*exc_info)
 
 
-class TapWrite:
+class TapWrite(_Tapped):
     """A write stream that shows each message to the tap."""
-
-    def __init__(self, inner: Any, tap: Tap) -> None:
-        self._inner = inner
-        self._tap = tap
 
     async def send(self, item: mcp.shared.message.SessionMessage) -> None:
         self._tap.sent(item)
         await self._inner.send(item)
         if getattr(item.message, "method", "") == "tools/call":
             failpoint(Failpoint.GATE_AFTER_SEND)
-
-    def close(self) -> None:
-        self._inner.close()
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> Any:
-        return await self._inner.__aexit__(*exc_info)

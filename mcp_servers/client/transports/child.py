@@ -117,8 +117,8 @@ def _threads_of_user() -> int:
     return count or 4096
 
 
-def _wait(descriptors: list[int], timeout: float | None = None) -> list[int]:
-    ready, _, _ = select.select(descriptors, [], [], timeout)
+def _wait(descriptors: list[int]) -> list[int]:
+    ready, _, _ = select.select(descriptors, [], [])
     return ready
 
 

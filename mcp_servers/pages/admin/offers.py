@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
@@ -32,9 +31,8 @@ class SwitchedAdmin(OfServerAdmin):
     list_select_related = ("server",)
     actions: tuple[str, ...] = ("switch_on", "switch_off")
 
-    @abstractmethod
     def switch(self, row: Any, *, is_enabled: bool, actor: Actor) -> None:
-        """Have the service do it."""
+        services.set_offer_enabled(offer=row, is_enabled=is_enabled, actor=actor)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         row = type(obj).objects.for_workspace(obj.workspace_id).fetch(obj.pk)
@@ -221,9 +219,6 @@ class McpResourceAdmin(SwitchedAdmin):
         is_enabled=False,
     )
 
-    def switch(self, row: McpResource, *, is_enabled: bool, actor: Actor) -> None:
-        services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=actor)
-
 
 @admin.register(McpPrompt)
 class McpPromptAdmin(SwitchedAdmin):
@@ -258,9 +253,6 @@ class McpPromptAdmin(SwitchedAdmin):
         ngettext_lazy("%(count)s prompt switched off.", "%(count)s prompts switched off.", "count"),
         is_enabled=False,
     )
-
-    def switch(self, row: McpPrompt, *, is_enabled: bool, actor: Actor) -> None:
-        services.set_prompt_enabled(prompt=row, is_enabled=is_enabled, actor=actor)
 
 
 @admin.register(HealthCheck)

@@ -20,6 +20,7 @@ from mcp_servers.pages.admin.common import in_milliseconds, tell_report, tool_st
 from mcp_servers.pages.forms import ServerAdminForm
 from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
+from mcp_servers.registry.specs import target_label
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import MOST_ASKED, row_action
 from workspaces.roles import Permission
@@ -223,7 +224,7 @@ class McpServerAdmin(WorkspaceModelAdmin):
 
     @admin.display(description=_("Where"))
     def where(self, server: McpServer) -> str:
-        label = server.target_label
+        label = target_label(server)
         # The path of somebody's own server may be a secret of theirs.
         return label if server.owner_id is None else "/".join(label.split("/")[:3])
 

@@ -75,11 +75,9 @@ class ActionRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = ActionRuleFilters
     orderings: ClassVar[Any] = ("-id",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of one's own servers; for those who manage servers also of the workspace's."""
-        rows = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
+        rows = super().rows()
         rows = rows.select_related("server__workspace")
         manages = has_permission(
             self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk

@@ -164,11 +164,9 @@ class CallRuleViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = CallRuleFilters
     orderings: ClassVar[Any] = ("name", "-id")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """None for those who do not manage servers."""
-        rows = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
+        rows = super().rows()
         # A token that only reads shows what its person may change.
         person = replace(self.actor, scopes=None)
         may_see = has_permission(person, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk)

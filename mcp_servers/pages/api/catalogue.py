@@ -108,7 +108,7 @@ class CatalogueViewSet(WorkspaceViewSet):
 
     model = McpServer
     scopes = Scopes(read="servers:read", write="servers:write")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = CatalogueEntryOutput
     parameters: ClassVar[Any] = {"list": ("search", "category")}
 

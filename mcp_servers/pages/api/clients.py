@@ -42,10 +42,8 @@ class OwnClientViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = ClientSignInOutput
     orderings: ClassVar[Any] = ("-created_at",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Nobody sees those of others here, not even the platform's owner."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return own_sign_ins(self.workspace, self.person)
 
     @extend_schema(responses={204: None})
@@ -63,10 +61,8 @@ class MemberClientViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     serializer_class = ClientSignInOutput
     orderings: ClassVar[Any] = ("-created_at",)
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of the workspace."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return all_sign_ins(self.workspace, actor=self.actor)
 
     @extend_schema(responses={204: None})

@@ -46,7 +46,7 @@ class ConnectionViewSet(WorkspaceViewSet):
 
     model = OAuthGrant
     scopes = Scopes(read="servers:read", write="servers:write")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = AccountOutput
 
     @extend_schema(responses=AccountOutput(many=True), filters=False)

@@ -51,11 +51,9 @@ class HealthCheckViewSet(ListRows, WorkspaceViewSet):
     filterset_class = HealthCheckFilters
     orderings: ClassVar[Any] = ("-checked_at", "-id")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those of servers that the caller looks after."""
-        rows = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return rows
+        rows = super().rows()
         manages = has_permission(
             self.actor, Permission.MANAGE_SERVERS, workspace_id=self.workspace.pk
         )

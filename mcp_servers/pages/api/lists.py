@@ -76,7 +76,7 @@ class GlobalServerViewSet(WorkspaceViewSet):
 
     model = McpServer
     scopes = Scopes(read="servers:read", write="servers:write")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = OfferOutput
 
     @extend_schema(responses=OfferOutput(many=True), filters=False)
@@ -107,7 +107,7 @@ class ServerListViewSet(WorkspaceViewSet):
 
     model = McpServer
     scopes = Scopes(read="servers:read", write="servers:write")
-    pagination_class = None  # type: ignore[assignment]  # a short list, given whole
+    pagination_class = None  # a short list, given whole
     serializer_class = ExportOutput
 
     @extend_schema(responses=ExportOutput, filters=False)

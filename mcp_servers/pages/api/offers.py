@@ -135,26 +135,34 @@ class OfferFilters(RowFilterSet):
     name = django_filters.CharFilter(max_length=256)
 
 
-class ResourceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
-    """Resources and templates of the workspace's servers."""
+class OfferViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+    """What resources and prompts have alike."""
 
-    model = McpResource
     scopes = Scopes(read="servers:read", write="servers:write")
-    serializer_class = ServerResourceOutput
     filterset_class = OfferFilters
     orderings: ClassVar[Any] = ("-id", "name")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("server__workspace")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("server__workspace")
+
+    def _switch(self) -> Response:
+        row = self.get_object()
+        is_enabled = self.read(OfferSwitchInput)["is_enabled"]
+        return self.answer(
+            services.set_offer_enabled(offer=row, is_enabled=is_enabled, actor=self.actor)
+        )
+
+
+class ResourceViewSet(OfferViewSet):
+    """Resources and templates of the workspace's servers."""
+
+    model = McpResource
+    serializer_class = ServerResourceOutput
 
     @extend_schema(request=OfferSwitchInput, responses=ServerResourceOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Let people attach it, or no longer."""
-        row = self.get_object()
-        is_enabled = self.read(OfferSwitchInput)["is_enabled"]
-        return self.answer(
-            services.set_resource_enabled(resource=row, is_enabled=is_enabled, actor=self.actor)
-        )
+        return self._switch()
 
     @extend_schema(request=ReadInput, responses=ReadOutput)
     @action(detail=True, methods=["post"])
@@ -177,26 +185,16 @@ class ResourceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return Response(ReadOutput(wait_for(read_resource, wanted)).data)
 
 
-class PromptViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
+class PromptViewSet(OfferViewSet):
     """Prompts of the workspace's servers."""
 
     model = McpPrompt
-    scopes = Scopes(read="servers:read", write="servers:write")
     serializer_class = ServerPromptOutput
-    filterset_class = OfferFilters
-    orderings: ClassVar[Any] = ("-id", "name")
-
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("server__workspace")
 
     @extend_schema(request=OfferSwitchInput, responses=ServerPromptOutput)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Let people use it, or no longer."""
-        row = self.get_object()
-        is_enabled = self.read(OfferSwitchInput)["is_enabled"]
-        return self.answer(
-            services.set_prompt_enabled(prompt=row, is_enabled=is_enabled, actor=self.actor)
-        )
+        return self._switch()
 
     @extend_schema(request=FillInput, responses=ServerFilledPromptOutput)
     @action(detail=True, methods=["post"])

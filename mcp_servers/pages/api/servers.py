@@ -37,6 +37,7 @@ from mcp_servers.registry import services
 from mcp_servers.registry.rights import may_manage, require_to_manage
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS, MAX_SCOPE_LENGTH
+from mcp_servers.registry.specs import target_label
 from mcp_servers.registry.trace import download as downloads
 from mcp_servers.registry.trace.reading import DIRECTIONS, TraceFilter
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -124,7 +125,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
         """The whole URL for those who may change it; a query may hold what others should not see."""
         if server.transport == transports.STDIO or server.scope == ServerScope.GLOBAL:
             return ""
-        return server.url if self._can_manage(server) else server.target_label
+        return server.url if self._can_manage(server) else target_label(server)
 
     @extend_schema_field(serializers.DictField())
     def get_parameters(self, server: McpServer) -> dict[str, Any]:
@@ -307,8 +308,8 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     orderings: ClassVar[Any] = ("name", "-id", "created_at")
     parameters: ClassVar[Any] = {"trace_file": tuple(TraceFileQuery._declared_fields)}
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
-        return super().get_queryset().select_related("program", "global_server", "workspace")
+    def rows(self) -> WorkspaceQuerySet[Any]:
+        return super().rows().select_related("program", "global_server", "workspace")
 
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
@@ -347,7 +348,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=True, methods=["post"])
     def connect(self, request: Request, pk: str) -> Response:
         """Open a connection now, whatever pause the server was given, and read what it offers."""
-        report = services.connect_server(server=self.get_object(), actor=self.actor)
+        report = services.refresh_tools(server=self.get_object(), actor=self.actor)
         return Response(ServerReportOutput(report).data)
 
     @extend_schema(request=None, responses=ServerOutput)

@@ -151,11 +151,9 @@ class ToolViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = ToolFilters
     orderings: ClassVar[Any] = ("name", "-id")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Those that the caller may see, in the form in which their account was shown them."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        rows = super().get_queryset().select_related("server__workspace")
+        rows = super().rows().select_related("server__workspace")
         return rows.filter(listed_for(self.actor, self.workspace.pk))
 
     @extend_schema(request=ToolInput, responses=ToolOutput)

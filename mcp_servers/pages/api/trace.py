@@ -87,11 +87,9 @@ class TraceViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     filterset_class = TraceFilters
     orderings: ClassVar[Any] = ("-id", "id")
 
-    def get_queryset(self) -> WorkspaceQuerySet[Any]:
+    def rows(self) -> WorkspaceQuerySet[Any]:
         """Of the workspace's servers for who looks after them; of one's own for everybody."""
-        rows = super().get_queryset().select_related("server")
-        if getattr(self, "swagger_fake_view", False):
-            return rows
+        rows = super().rows().select_related("server")
         may_see_all = any(
             has_permission(self.actor, permission, workspace_id=self.workspace.pk)
             for permission in (Permission.MANAGE_SERVERS, Permission.VIEW_AUDIT_BODIES)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from mcp_servers.models import AuthType, McpServer, OAuthGrant, ServerStatus
 from mcp_servers.oauth.grants import has_usable_tokens, uses_own_accounts
 from mcp_servers.registry.rights import may_manage, may_sign_in
+from mcp_servers.registry.specs import target_label
 
 if TYPE_CHECKING:
     from workspaces.actors import Actor
@@ -123,7 +124,7 @@ def sign_in_path(server: McpServer, actor: Actor) -> str | None:
 
 def host_of(server: McpServer) -> str:
     """Where a server is, for people."""
-    return urlsplit(server.url).hostname or server.target_label
+    return urlsplit(server.url).hostname or target_label(server)
 
 
 def _account(

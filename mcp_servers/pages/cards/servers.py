@@ -36,6 +36,7 @@ from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of
 from mcp_servers.registry.services.inspection import advice_and_words
+from mcp_servers.registry.specs import target_label
 from mcp_servers.registry.trace.reading import may_see_trace
 from workspaces.words.formats import clock
 
@@ -273,7 +274,7 @@ def _card(
         is_required=known is not None and known.is_required,
         is_blocked=server.is_blocked,
         transport_label=_transport(server),
-        endpoint=server.target_label,
+        endpoint=target_label(server),
         moved=moved_to(server.url) if can_manage and server.url else None,
         hosted_by=hosting.provider_of(server),
         hosted_page=_hosted_page(server),

@@ -15,19 +15,9 @@ from mcp_servers.models import StdioProgram
 from mcp_servers.models.server_credentials import AccountUse, AuthType
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.pages.forms.common import (
-    ACCOUNT_CHOICES,
-    ACCOUNT_HELP,
-    ACCOUNT_LABEL,
-    NAME_HELP,
-    NAME_LABEL,
-    PROTOCOL_CHOICES,
-    PROTOCOL_HELP,
-    SCOPE_HELP,
-    SCOPE_LABEL,
-    SECRET_HELP,
-    SECRET_LABEL,
     TRUST_SECTION,
     USE_SECTION,
+    ServerFields,
     UseFields,
     read_auth,
     read_lines,
@@ -35,11 +25,10 @@ from mcp_servers.pages.forms.common import (
 from mcp_servers.pages.forms.programs import ProgramFields
 from mcp_servers.pages.forms.sections import FormSection, ShownSection
 from mcp_servers.registry.services import ServerDraft
-from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 
 
-class AddServerForm(UseFields):
+class AddServerForm(ServerFields, UseFields):
     """A server by its address."""
 
     SECTIONS: ClassVar = (
@@ -57,11 +46,6 @@ class AddServerForm(UseFields):
         ),
     )
 
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=MAX_NAME_LENGTH,
-        help_text=_("People see this name, and it is part of the tools' names."),
-    )
     url = forms.CharField(
         label=_("URL"),
         max_length=MAX_URL_LENGTH,
@@ -83,26 +67,6 @@ class AddServerForm(UseFields):
             "With sign-in, people sign in on the server's own page. You will find the callback URL in the settings after adding the server."
         ),
     )
-    auth_name = forms.CharField(
-        label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
-    )
-    auth_secret = forms.CharField(
-        label=SECRET_LABEL,
-        max_length=8000,
-        required=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=SECRET_HELP,
-    )
-    account_use = forms.ChoiceField(
-        label=ACCOUNT_LABEL,
-        choices=ACCOUNT_CHOICES,
-        initial=AccountUse.USER,
-        required=False,
-        help_text=ACCOUNT_HELP,
-    )
-    oauth_scope = forms.CharField(
-        label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
-    )
     headers = forms.CharField(
         label=_("Further headers"),
         required=False,
@@ -110,17 +74,6 @@ class AddServerForm(UseFields):
             attrs={"rows": 2, "placeholder": "X-Team: garden", "spellcheck": "false"}
         ),
         help_text=_("One name: value on each line. Stored encrypted, and never shown again."),
-    )
-    protocol = forms.ChoiceField(
-        label=_("Protocol"),
-        choices=PROTOCOL_CHOICES,
-        initial=Protocol.AUTO.value,
-        help_text=PROTOCOL_HELP,
-    )
-    trusts_annotations = forms.BooleanField(
-        label=_("Trust what this server says about its tools"),
-        required=False,
-        help_text=_("Tools that it marks as read-only then run without asking."),
     )
 
     def draft(self) -> ServerDraft:

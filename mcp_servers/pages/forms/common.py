@@ -14,35 +14,21 @@ from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Protocol
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
+from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.pages.forms.buds import BudsToChoose, buds_by_name
 from mcp_servers.pages.forms.sections import FormSection, SectionedForm
 from mcp_servers.registry.bud_choices import WhereUsed
+from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.models import Workspace
+from workspaces.outbound import MAX_URL_LENGTH
 
 SECRET_HELP: Final = _("Stored encrypted, and never shown again.")
 KEPT_SECRET_HELP: Final = _(
     "Leave empty to keep the current one. Stored encrypted, and never shown again."
 )
 NAME_LABEL: Final = _("Header, user name or client ID")
-NAME_HELP: Final = _(
-    "For an API key: the header, such as X-API-Key. For a password: the user name."
-    " For sign-in: only if you registered a client at the issuer yourself."
-)
 SECRET_LABEL: Final = _("Token, key, password or client secret")
-ACCOUNT_LABEL: Final = _("Whose account")
-ACCOUNT_HELP: Final = _(
-    "With one account for everybody, an administrator signs in once, and whoever uses this server here acts as it."
-)
-SCOPE_LABEL: Final = _("Scopes")
-SCOPE_HELP: Final = _("Asked for at the sign-in. Empty: what the server says it needs.")
-ACCOUNT_CHOICES: Final = AccountUse.choices
-PROTOCOL_CHOICES: Final = [
-    (Protocol.AUTO.value, _("Automatic: Trellis asks the server")),
-    (Protocol.LEGACY.value, _("With sessions: servers up to revision 2025-11-25")),
-    (Protocol.MODERN.value, _("Without sessions: servers from revision 2026-07-28")),
-]
-PROTOCOL_HELP: Final = _("The revision of MCP. Choose one only if the server names a wrong one.")
 
 
 class ServerUse(StrEnum):
@@ -64,6 +50,62 @@ USE_SECTION: Final = FormSection(
     title=_("Where it is used"), names=("use", "bud_ids", "is_used_everywhere")
 )
 TRUST_SECTION: Final = FormSection(title=_("What it may do"), names=("trusts_annotations",))
+
+
+class ServerFields(SectionedForm):
+    """What a server with an address is asked for when it is added, and again in its settings."""
+
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=MAX_NAME_LENGTH,
+        help_text=_("People see this name, and it is part of the tools' names."),
+    )
+    auth_name = forms.CharField(
+        label=NAME_LABEL,
+        max_length=MAX_URL_LENGTH,
+        required=False,
+        help_text=_(
+            "For an API key: the header, such as X-API-Key. For a password: the user name."
+            " For sign-in: only if you registered a client at the issuer yourself."
+        ),
+    )
+    auth_secret = forms.CharField(
+        label=SECRET_LABEL,
+        max_length=8000,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=SECRET_HELP,
+    )
+    account_use = forms.ChoiceField(
+        label=_("Whose account"),
+        choices=AccountUse.choices,
+        initial=AccountUse.USER,
+        required=False,
+        help_text=_(
+            "With one account for everybody, an administrator signs in once, and whoever uses this server here acts as it."
+        ),
+    )
+    oauth_scope = forms.CharField(
+        label=_("Scopes"),
+        max_length=MAX_SCOPE_LENGTH,
+        required=False,
+        help_text=_("Asked for at the sign-in. Empty: what the server says it needs."),
+    )
+    protocol = forms.ChoiceField(
+        label=_("Protocol"),
+        choices=[
+            (Protocol.AUTO.value, _("Automatic: Trellis asks the server")),
+            (Protocol.LEGACY.value, _("With sessions: servers up to revision 2025-11-25")),
+            (Protocol.MODERN.value, _("Without sessions: servers from revision 2026-07-28")),
+        ],
+        initial=Protocol.AUTO.value,
+        help_text=_("The revision of MCP. Choose one only if the server names a wrong one."),
+    )
+    trusts_annotations = forms.BooleanField(
+        label=_("Trust what this server says about its tools"),
+        required=False,
+        help_text=_("Tools that it marks as read-only then run without asking."),
+    )
 
 
 class UseFields(SectionedForm):

@@ -14,20 +14,10 @@ from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
 from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
-from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.oauth.registered_client import entered_client
 from mcp_servers.pages.forms.common import (
-    ACCOUNT_CHOICES,
-    ACCOUNT_HELP,
-    ACCOUNT_LABEL,
     KEPT_SECRET_HELP,
-    NAME_HELP,
-    NAME_LABEL,
-    PROTOCOL_CHOICES,
-    PROTOCOL_HELP,
-    SCOPE_HELP,
-    SCOPE_LABEL,
-    SECRET_LABEL,
+    ServerFields,
     read_auth,
     read_lines,
     read_roots,
@@ -38,7 +28,6 @@ from mcp_servers.pages.forms.programs import ProgramFields
 from mcp_servers.pages.forms.sections import FormSection, ShownSection
 from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import ServerDraft
-from mcp_servers.registry.services.drafts import MAX_SCOPE_LENGTH
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.pages.numbers import WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
@@ -62,7 +51,7 @@ _NOT_PERSONAL: Final = (
 _OF_SHARED: Final = "account_use"
 
 
-class SettingsForm(NoticesOthers, ProgramFields):
+class SettingsForm(NoticesOthers, ServerFields, ProgramFields):
     """Settings of one server."""
 
     SECTIONS: ClassVar = (
@@ -106,11 +95,6 @@ class SettingsForm(NoticesOthers, ProgramFields):
         ),
     )
 
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=MAX_NAME_LENGTH,
-        help_text=_("People see this name, and it is part of the tools' names."),
-    )
     transport = forms.ChoiceField(
         label=_("Transport"),
         choices=transports.remote_choices,
@@ -123,29 +107,10 @@ class SettingsForm(NoticesOthers, ProgramFields):
             "A different address removes the stored credentials and ends everybody's sign-in. Enter the credentials again if you need them."
         ),
     )
-    protocol = forms.ChoiceField(
-        label=_("Protocol"), choices=PROTOCOL_CHOICES, help_text=PROTOCOL_HELP
-    )
     auth_type = forms.ChoiceField(
         label=_("Authentication"),
         choices=AuthType.choices,
         help_text=_("Changing the kind of sign-in or the client ID ends everybody's sign-in."),
-    )
-    auth_name = forms.CharField(
-        label=NAME_LABEL, max_length=MAX_URL_LENGTH, required=False, help_text=NAME_HELP
-    )
-    auth_secret = forms.CharField(
-        label=SECRET_LABEL,
-        max_length=8000,
-        required=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=KEPT_SECRET_HELP,
-    )
-    account_use = forms.ChoiceField(
-        label=ACCOUNT_LABEL, choices=ACCOUNT_CHOICES, required=False, help_text=ACCOUNT_HELP
-    )
-    oauth_scope = forms.CharField(
-        label=SCOPE_LABEL, max_length=MAX_SCOPE_LENGTH, required=False, help_text=SCOPE_HELP
     )
     headers = forms.CharField(
         label=_("Further headers"),
@@ -160,11 +125,6 @@ class SettingsForm(NoticesOthers, ProgramFields):
         label=_("Use in every bud that takes all tools"),
         required=False,
         help_text=_("Otherwise only buds and chats that name this server use it."),
-    )
-    trusts_annotations = forms.BooleanField(
-        label=_("Trust what this server says about its tools"),
-        required=False,
-        help_text=_("Tools that it marks as read-only then run without asking."),
     )
     allows_new_tools = forms.BooleanField(
         label=_("Use new tools right away"),
@@ -211,6 +171,7 @@ class SettingsForm(NoticesOthers, ProgramFields):
     def __init__(self, *args: Any, server: McpServer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.server = server
+        self.fields["auth_secret"].help_text = KEPT_SECRET_HELP
         self.fields.update(limit_fields())
         providers = [(str(pk), name) for pk, name in providers_of(server.workspace_id)]
         self.fields["sampling_provider_id"].choices = [  # type: ignore[attr-defined]

@@ -19,11 +19,12 @@ from mcp_servers.pages.forms import (
     add_domain_error,
     buds,
 )
-from mcp_servers.pages.views.common import servers_url, workspace_of
+from mcp_servers.pages.views.common import servers_url
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import require_to_own
 from mcp_servers.registry.services import ConnectionReport
 from workspaces.errors import DomainError, InvalidInput, PermissionDenied
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ _FORMS: Final[Mapping[str, type[_Form]]] = {
 @login_required
 def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Add a server by its address, and look at it."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     form = AddServerForm(request.POST or None, workspace=workspace)
     return _added(request, form) or _page(request, "address", form)
 
@@ -52,8 +52,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Choose a program of the platform, add it, and look at it."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     form = ProgramForm(
         request.POST or None, workspace=workspace, chosen=request.GET.get("program", "")
     )
@@ -74,8 +73,7 @@ def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
 @login_required
 def buds_to_choose(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The buds that a server can be given to, searched by name."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     shown = buds.buds_to_choose(
         workspace,
         buds.buds_by_name(workspace),

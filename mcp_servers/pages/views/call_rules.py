@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from mcp_servers.models import CallRule, McpServer, McpTool
 from mcp_servers.pages.forms.call_rules import CallRuleForm, EffectChoice, TryRulesForm
-from mcp_servers.pages.views.common import servers_url, switch, workspace_of
+from mcp_servers.pages.views.common import servers_url, switch
 from mcp_servers.registry.consent.rule_words import (
     effect_tone,
     effect_words,
@@ -32,9 +32,10 @@ from mcp_servers.registry.services.trying_rules import rules_without_tools, try_
 from workspaces.errors import InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Membership
+from workspaces.pages.parts import put_faults, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.people.access_requests import DECIDERS
-from workspaces.roles import Permission, require
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -50,7 +51,7 @@ _PROPOSED: Final = ("name", "what", "servers", "tools", "reason", "path", "opera
 @login_required
 def call_rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """List the rules page by page; with POST, try out which of them decides about a call."""
-    workspace = _managed(request)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     rows = CallRule.objects.for_workspace(workspace.pk)
     page = page_in_address(rows, request.GET, by="name", most=_ON_PAGE)
     form = TryRulesForm(request.POST if request.method == "POST" else None)
@@ -86,7 +87,7 @@ def call_rule(
     request: WorkspaceRequest, workspace_slug: str, rule_id: UUID | None = None
 ) -> HttpResponse:
     """One rule, or a new one; the address may propose what a new one says."""
-    workspace = _managed(request)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     rule = CallRule(workspace_id=workspace.pk)
     if rule_id is not None:
         rule = CallRule.objects.for_workspace(workspace.pk).fetch(rule_id)
@@ -102,9 +103,7 @@ def call_rule(
             else:
                 rule = change_call_rule(rule=rule, draft=form.draft(), actor=request.actor)
         except InvalidInput as error:
-            for name, texts in error.fields.items():
-                for one in texts:
-                    form.add_error(name if name in form.fields else None, one)
+            put_faults(form, error)
         else:
             _tell_saved(request, rule)
             return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
@@ -135,7 +134,9 @@ def _tell_saved(request: WorkspaceRequest, rule: CallRule) -> None:
 @login_required
 def switch_rule(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
     """Switch a rule on or off."""
-    rule = CallRule.objects.for_workspace(_managed(request).pk).fetch(rule_id)
+    rule = CallRule.objects.for_workspace(
+        workspace_of(request, Permission.MANAGE_SERVERS).pk
+    ).fetch(rule_id)
     switch_call_rule(rule=rule, is_enabled=switch(request, "is_on"), actor=request.actor)
     return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
 
@@ -144,16 +145,12 @@ def switch_rule(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -
 @login_required
 def delete_rule(request: WorkspaceRequest, workspace_slug: str, rule_id: UUID) -> HttpResponse:
     """Delete a rule."""
-    rule = CallRule.objects.for_workspace(_managed(request).pk).fetch(rule_id)
+    rule = CallRule.objects.for_workspace(
+        workspace_of(request, Permission.MANAGE_SERVERS).pk
+    ).fetch(rule_id)
     delete_call_rule(rule=rule, actor=request.actor)
     messages.success(request, _("“%(name)s” is deleted.") % {"name": rule.name})
     return redirect("mcp_servers:call_rules", workspace_slug=workspace_slug)
-
-
-def _managed(request: WorkspaceRequest) -> Workspace:
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
-    return workspace
 
 
 def _known_names(workspace: Workspace) -> dict[str, Any]:

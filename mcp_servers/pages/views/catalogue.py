@@ -17,12 +17,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from mcp_servers.models.hosting import all_hosts
 from mcp_servers.pages.forms import read_where
-from mcp_servers.pages.views.common import can_manage, servers_url, switch, workspace_of
+from mcp_servers.pages.views.common import can_manage, servers_url, switch
 from mcp_servers.registry.bud_choices import EVERYWHERE, buds_of
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import list_entries
 from mcp_servers.registry.catalogue.values import AUTH_LABELS
 from workspaces.errors import DomainError, NotFound, PermissionDenied
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

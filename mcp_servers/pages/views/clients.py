@@ -21,7 +21,7 @@ from mcp_servers.endpoint.offering import count_offers
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
 from mcp_servers.endpoint.sign_in.listing import all_sign_ins, own_sign_ins
 from mcp_servers.endpoint.sign_in.scopes import REACHES, READ, in_words
-from mcp_servers.pages.views.common import servers_url, workspace_of
+from mcp_servers.pages.views.common import servers_url
 from workspaces.errors import DomainError
 from workspaces.lists.row_pages import (
     MOST_ON_PAGE,
@@ -32,6 +32,7 @@ from workspaces.lists.row_pages import (
 )
 from workspaces.models import ApiToken
 from workspaces.pages.forms import LIFETIMES, lifetime_end
+from workspaces.pages.parts import workspace_of
 from workspaces.people.tokens import MCP_SCOPES, issue_token
 from workspaces.roles import Permission, has_permission
 

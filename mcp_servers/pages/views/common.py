@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -15,18 +15,11 @@ from mcp_servers.pages import cards
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.services import ConnectionReport
 from workspaces.errors import InvalidInput
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import Workspace
-
-
-def workspace_of(request: WorkspaceRequest) -> Workspace:
-    """The workspace of the address."""
-    if request.workspace is None:
-        raise Http404
-    return request.workspace
 
 
 def server_of(request: WorkspaceRequest, server_id: UUID) -> McpServer:

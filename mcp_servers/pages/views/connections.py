@@ -17,8 +17,9 @@ from django.views.decorators.http import require_GET, require_POST
 from mcp_servers.models import OAuthGrant
 from mcp_servers.oauth.services import revoke_grant
 from mcp_servers.pages import cards
-from mcp_servers.pages.views.common import can_manage, server_of, servers_url, workspace_of
+from mcp_servers.pages.views.common import can_manage, server_of, servers_url
 from mcp_servers.registry.rights import require_to_manage
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

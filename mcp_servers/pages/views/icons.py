@@ -14,6 +14,7 @@ from mcp_servers.models import ServerIcon
 from mcp_servers.pages.views.common import server_of
 from mcp_servers.registry.icons import MIME_TYPE, icon_addresses
 from workspaces.errors import NotFound
+from workspaces.pages.parts import workspace_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -25,9 +26,7 @@ _CACHE = "private, max-age=31536000, immutable"
 @login_required
 def icons(request: WorkspaceRequest, workspace_slug: str) -> JsonResponse:
     """Where the icons are that this person sees, for a page that was open before one of them came."""
-    if request.workspace is None:  # the middleware has answered already
-        raise NotFound
-    return JsonResponse(icon_addresses(request.workspace, request.user))
+    return JsonResponse(icon_addresses(workspace_of(request), request.user))
 
 
 @require_safe

@@ -14,11 +14,12 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from mcp_servers.models.hosting import all_hosts
 from mcp_servers.pages.forms import WhereForm
-from mcp_servers.pages.views.common import servers_url, workspace_of
+from mcp_servers.pages.views.common import servers_url
 from mcp_servers.registry.bud_choices import EVERYWHERE
 from mcp_servers.registry.scopes import lists
 from workspaces.errors import DomainError, PermissionDenied
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 @login_required
 def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show what an import would do; with `intent=apply`, do it."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_SERVERS, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     context: dict[str, Any] = {
         "section": "servers",
         "servers_url": servers_url(request),

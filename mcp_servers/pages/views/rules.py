@@ -10,10 +10,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from mcp_servers.pages.views.common import servers_url, switch, workspace_of
+from mcp_servers.pages.views.common import servers_url, switch
 from mcp_servers.registry import services
 from mcp_servers.registry.services.rules import RULES
-from workspaces.roles import Permission, require
+from workspaces.pages.parts import workspace_of
+from workspaces.roles import Permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 @login_required
 def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the rules of the workspace, or switch one of them on or off."""
-    workspace = workspace_of(request)
-    require(request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
+    workspace = workspace_of(request, Permission.MANAGE_WORKSPACE)
     if request.method == "POST":
         services.set_workspace_rule(
             workspace=workspace,

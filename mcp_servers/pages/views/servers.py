@@ -23,11 +23,11 @@ from mcp_servers.pages.views.common import (
     server_of,
     servers_url,
     switch,
-    workspace_of,
 )
 from mcp_servers.registry import services
 from mcp_servers.registry.scopes import platform
 from workspaces.errors import NotFound
+from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -81,17 +81,9 @@ def test(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> Htt
 @require_POST
 @login_required
 def refresh(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
-    """Read again what it offers."""
+    """Read what it offers, over a connection that is opened now if none is."""
     row = server_of(request, server_id)
     return card(request, row, report=services.refresh_tools(server=row, actor=request.actor))
-
-
-@require_POST
-@login_required
-def connect(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
-    """Open a connection now."""
-    row = server_of(request, server_id)
-    return card(request, row, report=services.connect_server(server=row, actor=request.actor))
 
 
 @require_POST

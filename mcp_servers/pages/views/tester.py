@@ -20,9 +20,10 @@ from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Effect
 from mcp_servers.gate import tester
 from mcp_servers.pages import cards
-from mcp_servers.pages.views.common import can_manage, servers_url, tool_of, workspace_of
+from mcp_servers.pages.views.common import can_manage, servers_url, tool_of
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.errors import DomainError, PermissionDenied
+from workspaces.pages.parts import workspace_of
 from workspaces.process.departures import departure_of
 
 if TYPE_CHECKING:

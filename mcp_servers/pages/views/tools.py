@@ -22,11 +22,11 @@ from mcp_servers.pages.views.common import (
     servers_url,
     switch,
     tool_of,
-    workspace_of,
 )
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import may_manage, require_to_manage
 from workspaces.errors import Conflict, InvalidInput
+from workspaces.pages.parts import workspace_of
 from workspaces.words.text_values import read_whole_number
 
 if TYPE_CHECKING:
@@ -188,12 +188,7 @@ def set_resource_enabled(
     request: WorkspaceRequest, workspace_slug: str, server_id: UUID, resource_id: UUID
 ) -> HttpResponse:
     """Switch a resource on or off."""
-    rows = McpResource.objects.for_workspace(workspace_of(request)).visible_to(request.user)
-    row = rows.filter(server=server_id).select_related("server__workspace").fetch(resource_id)
-    services.set_resource_enabled(
-        resource=row, is_enabled=switch(request, "is_enabled"), actor=request.actor
-    )
-    return _offer(request, row)
+    return _set_offer_enabled(request, McpResource, server_id, resource_id)
 
 
 @require_POST
@@ -202,15 +197,17 @@ def set_prompt_enabled(
     request: WorkspaceRequest, workspace_slug: str, server_id: UUID, prompt_id: UUID
 ) -> HttpResponse:
     """Switch a prompt on or off."""
-    rows = McpPrompt.objects.for_workspace(workspace_of(request)).visible_to(request.user)
-    row = rows.filter(server=server_id).select_related("server__workspace").fetch(prompt_id)
-    services.set_prompt_enabled(
-        prompt=row, is_enabled=switch(request, "is_enabled"), actor=request.actor
+    return _set_offer_enabled(request, McpPrompt, server_id, prompt_id)
+
+
+def _set_offer_enabled(
+    request: WorkspaceRequest, kind: type[McpResource | McpPrompt], server_id: UUID, pk: UUID
+) -> HttpResponse:
+    rows = kind.objects.for_workspace(workspace_of(request)).visible_to(request.user)
+    row = rows.filter(server=server_id).select_related("server__workspace").fetch(pk)
+    services.set_offer_enabled(
+        offer=row, is_enabled=switch(request, "is_enabled"), actor=request.actor
     )
-    return _offer(request, row)
-
-
-def _offer(request: WorkspaceRequest, row: McpResource | McpPrompt) -> HttpResponse:
     context = {
         "servers_url": servers_url(request),
         "server": row.server,

@@ -78,7 +78,7 @@ def holds(rule: AppliedRule, call: MatchedCall) -> bool:
     Raises:
         RuleUndecidable: it may be.
     """
-    if not _is_about(rule, call):
+    if not is_about(rule, call):
         return False
     if rule.fault:
         raise RuleUndecidable(rule.fault)
@@ -90,10 +90,6 @@ def holds(rule: AppliedRule, call: MatchedCall) -> bool:
 
 def is_about(rule: AppliedRule, call: MatchedCall) -> bool:
     """Whether it is about calls of this tool by this person, with some arguments."""
-    return _is_about(rule, call)
-
-
-def _is_about(rule: AppliedRule, call: MatchedCall) -> bool:
     if rule.fault:
         return True
     if not rule.is_strict and call.is_personal:

@@ -16,6 +16,7 @@ from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.definitions import ToolDefinition, read_definition, supports_tasks
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool, ServerState
 from mcp_servers.registry.discovery import sightings
+from mcp_servers.registry.discovery.offers import OfferCounts
 from mcp_servers.registry.discovery.sightings import SEEN_EVERY
 from mcp_servers.registry.discovery.warnings import Neighbours, warnings_of
 from mcp_servers.registry.rights import may_manage
@@ -42,22 +43,11 @@ _DEFINED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryResult:
+class DiscoveryResult(OfferCounts):
     """What a new look at a server's tools brought."""
 
-    total: int
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
     excluded: int = 0
     """Tools with a problem, among the total."""
-    skipped: int = 0
-    """Entries without a usable name, or with one that was there already."""
-
-    @property
-    def has_news(self) -> bool:
-        """Whether open pages should look again."""
-        return bool(self.added or self.changed or self.removed)
 
 
 @transaction.atomic

@@ -95,7 +95,6 @@ def effective_servers(
     bud_servers: Sequence[UUID],
     added: Sequence[UUID] = (),
     takes_all_tools: bool = False,
-    rows: Sequence[McpServer] | None = None,
 ) -> tuple[EffectiveServer, ...]:
     """Every server that is considered for a conversation, in the order of precedence, with a reason for each.
 
@@ -104,19 +103,11 @@ def effective_servers(
         bud_servers: what the bud names.
         added: what the conversation names besides.
         takes_all_tools: whether the bud uses what is meant for all buds.
-        rows: the servers, with `workspace` and `global_server` at hand; None: they are read, in one query.
     """
     wanted = list(dict.fromkeys([*bud_servers, *added]))
-    if rows is None:
-        rows = list(
-            candidates(
-                workspace_id=workspace_id,
-                ids=wanted,
-                user_id=user_id,
-                takes_all_tools=takes_all_tools,
-            )
-        )
-    known = {row.pk: row for row in rows if row.workspace_id == workspace_id}
+    statement = _candidates(len(wanted), takes_all_tools)
+    rows = statement.all(workspace_id, user_id or _NOBODY, *wanted)
+    known = {row.pk: row for row in rows}
     required = [row.pk for row in known.values() if _is_required(row)]
     everywhere = [row for row in known.values() if row.is_used_everywhere and row.is_active]
     for_all = [row.pk for row in everywhere if row.owner_id is None and takes_all_tools]
@@ -131,19 +122,6 @@ def effective_servers(
     ]
     considered.sort(key=lambda one: _RANKS[one[1]])
     return tuple(_judge(considered, known, user_id))
-
-
-def candidates(
-    *,
-    workspace_id: UUID,
-    ids: Iterable[UUID],
-    user_id: UUID | None = None,
-    takes_all_tools: bool = False,
-) -> Iterable[McpServer]:
-    """The rows that effective_servers() needs for these ids, and besides for this person and this bud."""
-    wanted = list(ids)
-    statement = _candidates(len(wanted), takes_all_tools)
-    return statement.all(workspace_id, user_id or _NOBODY, *wanted)
 
 
 @lru_cache(maxsize=128)

@@ -5,7 +5,6 @@ any transaction.
 """
 
 from mcp_servers.registry.services.connections import (
-    connect_server,
     connections_of,
     disconnect_server,
 )
@@ -42,8 +41,7 @@ from mcp_servers.registry.services.tools import (
     accept_definitions,
     may_keep_results,
     set_approval_override,
-    set_prompt_enabled,
-    set_resource_enabled,
+    set_offer_enabled,
     set_tool_cache,
     set_tool_enabled,
 )
@@ -60,7 +58,6 @@ __all__ = [
     "check_draft",
     "check_programs",
     "check_server",
-    "connect_server",
     "connections_of",
     "delete_program",
     "delete_server",
@@ -71,8 +68,7 @@ __all__ = [
     "refresh_tools",
     "save_program",
     "set_approval_override",
-    "set_prompt_enabled",
-    "set_resource_enabled",
+    "set_offer_enabled",
     "set_server_active",
     "set_tool_cache",
     "set_tool_enabled",

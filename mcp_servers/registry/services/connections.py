@@ -13,7 +13,6 @@ from audit.actions import Action
 from audit.services import EntryDraft, Ref, record
 from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.registry.rights import require_to_manage
-from mcp_servers.registry.services.inspection import ConnectionReport, refresh_tools
 from mcp_servers.registry.services.server_notices import drop_connections, tell
 from workspaces.actors import Actor
 
@@ -24,16 +23,6 @@ STAYS_CLOSED: Final = timedelta(hours=24)
 """How long no check opens a connection again that somebody closed."""
 
 
-def connect_server(*, server: McpServer, actor: Actor) -> ConnectionReport:
-    """Open a connection now, whatever pause the server was given, and read what it offers.
-
-    Raises:
-        PermissionDenied: the actor may not manage this server.
-    """
-    return refresh_tools(server=server, actor=actor)
-
-
-@transaction.atomic
 def disconnect_server(*, server: McpServer, actor: Actor) -> McpServer:
     """Close this process's connections; calls that run on them end. A later call, or Connect, opens one again.
 

@@ -122,25 +122,16 @@ def accept_definitions(
 
 
 @transaction.atomic
-def set_resource_enabled(*, resource: McpResource, is_enabled: bool, actor: Actor) -> McpResource:
-    """Let people attach a resource, or all that a template stands for; or no longer."""
-    require_to_manage(actor, resource.server)
-    with tracked_change(resource, actor=actor):
-        resource.is_enabled = is_enabled
-        resource.save(update_fields=["is_enabled", "updated_at"])
-    tell(resource.server, kind="tools.changed")
-    return resource
-
-
-@transaction.atomic
-def set_prompt_enabled(*, prompt: McpPrompt, is_enabled: bool, actor: Actor) -> McpPrompt:
-    """Let people use a prompt, or no longer."""
-    require_to_manage(actor, prompt.server)
-    with tracked_change(prompt, actor=actor):
-        prompt.is_enabled = is_enabled
-        prompt.save(update_fields=["is_enabled", "updated_at"])
-    tell(prompt.server, kind="tools.changed")
-    return prompt
+def set_offer_enabled(
+    *, offer: McpResource | McpPrompt, is_enabled: bool, actor: Actor
+) -> McpResource | McpPrompt:
+    """Let people attach a resource or all that a template stands for, or use a prompt; or no longer."""
+    require_to_manage(actor, offer.server)
+    with tracked_change(offer, actor=actor):
+        offer.is_enabled = is_enabled
+        offer.save(update_fields=["is_enabled", "updated_at"])
+    tell(offer.server, kind="tools.changed")
+    return offer
 
 
 def _change_tool(tool: McpTool, actor: Actor, **values: Any) -> McpTool:

@@ -11,8 +11,9 @@ from django.core import mail
 
 from audit import exports
 from audit.actions import Action, Outcome
-from audit.exports.pdf import MOST_ROWS, Document, PdfChart, PdfFigure, PdfSeries, PdfTable, as_pdf
+from audit.exports.pdf import MOST_ROWS, Document, PdfChart, PdfFigure, PdfTable, as_pdf
 from audit.models import AuditEntry, ReportSchedule
+from audit.reports.report import ReportSeries
 from audit.reviews.scheduled_exports import send_now
 from audit.reviews.schedules import ScheduleDraft, create_schedule
 from tests.audit.exports.pdf_pages import pages_of
@@ -34,7 +35,7 @@ DOCUMENT = Document(
         PdfChart(
             title="Tool calls over time",
             labels=["1 Nov", "2 Nov", "3 Nov"],
-            series=[PdfSeries(label="Succeeded", values=[3, 0, 900], kind="ok")],
+            series=[ReportSeries(label="Succeeded", values=[3, 0, 900], kind="ok")],
             is_stacked=True,
         )
     ],

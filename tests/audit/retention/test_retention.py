@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, connection, transaction
-from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -363,7 +362,7 @@ def test_the_page_needs_no_queue_for_a_long_erasure(
     monkeypatch.setattr("celery.app.task.Task.apply_async", refuse)
     monkeypatch.setattr(erasing, "_erase_some", lambda _pending: 0)
     wanted = {"email": tenant.member.email, "reason": "Request 12"}
-    answer = signed_in(tenant, "owner").post(url(tenant, "erase/"), wanted, follow=True)
+    answer = tenant.client("owner").post(url(tenant, "erase/"), wanted, follow=True)
     assert "The rest follows in the background." in answer.content.decode()
     assert PendingErasure.unscoped.exists()
 
@@ -407,12 +406,6 @@ def url(tenant: Tenant, rest: str = "") -> str:
     return f"/w/{tenant.workspace.slug}/audit/settings/{rest}"
 
 
-def signed_in(tenant: Tenant, role: str) -> Client:
-    client = Client()
-    client.force_login(tenant.people[role])
-    return client
-
-
 VALUES = {
     "keep_days": "90",
     "body_bytes": "65536",
@@ -423,7 +416,7 @@ VALUES = {
 
 def test_owners_change_the_settings_and_that_is_an_entry(tenant: Tenant) -> None:
     """SEC-105: with what was before and after."""
-    owner = signed_in(tenant, "owner")
+    owner = tenant.client("owner")
     assert owner.post(url(tenant), VALUES).status_code == 302
     assert owner.post(url(tenant), {**VALUES, "keep_days": "30"}).status_code == 302
     policy = AuditPolicy.objects.for_workspace(tenant.workspace).get()
@@ -445,8 +438,8 @@ def test_owners_change_the_settings_and_that_is_an_entry(tenant: Tenant) -> None
 
 def test_auditors_read_the_settings_in_words(tenant: Tenant) -> None:
     """Ours: what they cannot change is no form that looks as if they could."""
-    signed_in(tenant, "owner").post(url(tenant), VALUES)
-    page = signed_in(tenant, "auditor").get(url(tenant)).content.decode()
+    tenant.client("owner").post(url(tenant), VALUES)
+    page = tenant.client("auditor").get(url(tenant)).content.decode()
     for words in ("90 days", "as long as their entries", "64 KB", "$.arguments.ssn"):
         assert words in page
     assert "Only owners of the workspace change these." in page
@@ -468,7 +461,7 @@ def test_what_makes_no_sense_is_said_at_the_field(
     tenant: Tenant, field: str, value: str, words: str
 ) -> None:
     """Ours: and nothing is stored."""
-    answer = signed_in(tenant, "owner").post(url(tenant), {**VALUES, field: value})
+    answer = tenant.client("owner").post(url(tenant), {**VALUES, field: value})
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not AuditPolicy.unscoped.exists()
@@ -477,7 +470,7 @@ def test_what_makes_no_sense_is_said_at_the_field(
 def test_what_the_service_refuses_is_said_at_the_field(tenant: Tenant) -> None:
     """REL-1270."""
     paths = "\n".join(f"$.a{number}" for number in range(MOST_PATHS + 1))
-    answer = signed_in(tenant, "owner").post(url(tenant), {**VALUES, "masked_paths": paths})
+    answer = tenant.client("owner").post(url(tenant), {**VALUES, "masked_paths": paths})
     assert answer.status_code == 422
     assert "paths can be masked" in str(answer.context["policy_form"].errors["masked_paths"])
 
@@ -485,7 +478,7 @@ def test_what_the_service_refuses_is_said_at_the_field(tenant: Tenant) -> None:
 def test_nothing_is_said_to_go_while_a_hold_stands(tenant: Tenant) -> None:
     """REL-1270: neither when settings are saved, nor where it is asked first."""
     sealed(tenant, [40, 1])
-    owner = signed_in(tenant, "owner")
+    owner = tenant.client("owner")
     free = owner.post(url(tenant), VALUES, follow=True).content.decode()
     assert "What is too old by it goes within the hour." in free
     owner.post(url(tenant, "hold/"), {"reason": "Matter 7"})
@@ -500,7 +493,7 @@ def test_nothing_is_said_to_go_while_a_hold_stands(tenant: Tenant) -> None:
 def test_shorter_times_are_stored_once_an_owner_has_read_how_much_goes(tenant: Tenant) -> None:
     """REL-2527: in numbers. Settings by which no more goes than before are stored at once."""
     sealed(tenant, [40, 35, 20, 15, 12, 1])
-    owner = signed_in(tenant, "owner")
+    owner = tenant.client("owner")
     values = {**VALUES, "keep_days": "30", "keep_bodies_days": "10"}
     page = owner.post(url(tenant), values)
     goes = page.context["goes"]
@@ -536,7 +529,7 @@ def test_shorter_times_are_asked_about_where_very_many_entries_go_already(tenant
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("auditor", 200), ("member", 403)])
 def test_others_read_or_not_and_change_nothing(tenant: Tenant, role: str, status: int) -> None:
     """SEC-105: auditors cannot write anything."""
-    client = signed_in(tenant, role)
+    client = tenant.client(role)
     assert client.get(url(tenant)).status_code == status
     assert client.post(url(tenant), VALUES).status_code == 403
     assert client.post(url(tenant, "hold/"), {"reason": "x"}).status_code == 403
@@ -549,7 +542,7 @@ def test_others_read_or_not_and_change_nothing(tenant: Tenant, role: str, status
 def test_holds_and_erasure_on_the_page(tenant: Tenant) -> None:
     """Ours: the whole way, with what goes wrong in plain words."""
     entry = note(tenant)
-    owner = signed_in(tenant, "owner")
+    owner = tenant.client("owner")
     assert owner.post(url(tenant, "hold/"), {"reason": "Matter 7"}).status_code == 302
     again = owner.post(url(tenant, "hold/"), {"reason": "Matter 8"}, follow=True)
     assert "There is a legal hold already." in again.content.decode()

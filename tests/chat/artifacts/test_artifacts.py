@@ -23,7 +23,7 @@ from chat.artifacts.errors import ContentMissing, FileTooLarge, StorageUnavailab
 from chat.artifacts.services import WhenTaken
 from chat.files.kinds import BINARY, FileKind, find_type, kind_of
 from chat.files.names import MOST_BYTES, clean_name, download_name, numbered
-from chat.models import Artifact, ArtifactVersion, Bud, Conversation
+from chat.models import Artifact, ArtifactVersion, Conversation
 from chat.services.conversations import create_conversation, erase_conversation
 from chat.snapshots import read_snapshot
 from chat.values import ArtifactOrigin
@@ -150,12 +150,6 @@ def test_a_saved_file_is_named_for_what_it_is(name: str, content_type: str, save
 @pytest.fixture
 def tenant(db: None) -> Tenant:
     return make_tenant("acme")
-
-
-@pytest.fixture
-def conversation(tenant: Tenant) -> Conversation:
-    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
-    return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
 def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.SavedFile:

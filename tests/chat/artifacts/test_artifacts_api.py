@@ -18,12 +18,10 @@ from chat.models import (
     Artifact,
     ArtifactVersion,
     Attachment,
-    Bud,
     Conversation,
     Message,
     QueuedMessage,
 )
-from chat.services.conversations import create_conversation
 from config.serving.edge import BodyLimit
 from tests.chat.artifacts.pictures import picture
 from tests.factories import Tenant, make_tenant
@@ -33,12 +31,6 @@ from workspaces.models import Membership
 @pytest.fixture
 def tenant(db: None) -> Tenant:
     return make_tenant("acme")
-
-
-@pytest.fixture
-def conversation(tenant: Tenant) -> Conversation:
-    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
-    return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
 @pytest.fixture

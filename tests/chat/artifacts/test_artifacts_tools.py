@@ -77,12 +77,6 @@ def entries(chat: Chat) -> list[tuple[str, str, str]]:
     ]
 
 
-def results_in(chat: Chat) -> list[str]:
-    """What the model read as results, oldest first."""
-    messages = chat.model.requests[-1]["messages"]
-    return [m["content"] for m in messages if m["role"] == "tool"]
-
-
 def test_only_a_bud_that_makes_files_is_offered_the_tools(chat: Chat) -> None:
     """SEC-65: the names of built-in tools and of servers' tools cannot meet, and each is offered as what it is."""
     assert not any(tool.builtin for tool in resolve_toolset(chat.bud, chat.conversation).tools)
@@ -108,8 +102,8 @@ def test_lines_are_those_of_the_outline(making: Chat) -> None:
     model.call(("read_artifact", {"name": "b.txt", "first_line": 2, "last_line": 2}))
     model.say("done")
     making.ask()
-    assert results_in(making)[1].endswith("lines 2 to 2 of 3:\n# Two\n")
-    assert results_in(making)[3].endswith("lines 2 to 2 of 3:\ntwo\r")
+    assert making.results()[1].endswith("lines 2 to 2 of 3:\n# Two\n")
+    assert making.results()[3].endswith("lines 2 to 2 of 3:\ntwo\r")
 
 
 def test_a_model_makes_reads_changes_and_lists_files(making: Chat) -> None:
@@ -125,7 +119,7 @@ def test_a_model_makes_reads_changes_and_lists_files(making: Chat) -> None:
     model.say("done")
     assert making.ask().status == "completed"
     assert files(making) == {"note.md": [b"one\ntwo\nthree\n", b"one\n2\nthree\n", b"whole"]}
-    results = results_in(making)
+    results = making.results()
     assert results[1].endswith("two\n")
     assert "note.md: version 3, text/markdown" in results[4]
     cards = [call["artifact"] for call in making.snapshot()["tool_calls"]]
@@ -210,7 +204,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(making: Chat) -> None:
     making.model.call(*((tool, arguments) for tool, arguments, _ in MISTAKES))
     making.model.say("sorry")
     assert making.ask().status == "completed"
-    for (tool, arguments, words), answer in zip(MISTAKES, results_in(making), strict=True):
+    for (tool, arguments, words), answer in zip(MISTAKES, making.results(), strict=True):
         assert words in answer, (tool, arguments, answer)
     assert files(making) == {"taken.md": [b"a a"], "picture.bin": [b"\0"]}
     assert "echo" not in [name for name, _ in making.server.calls]
@@ -451,7 +445,7 @@ def test_retrieving_saves_what_the_model_never_reads(
     }
     assert SECRET_TEXT not in str(making.model.requests)
     assert SECRET_TEXT not in str(making.snapshot())
-    assert "version 2" in results_in(making)[3]
+    assert "version 2" in making.results()[3]
     assert entries(making)[-2:] == [
         ("resource_read.requested", "counting", "note://page"),
         ("resource_read.finished", "counting", "note://page"),
@@ -488,8 +482,8 @@ def test_addresses_are_only_ever_asked_of_their_server(
     making.model.say("nothing")
     making.ask()
     assert files(making) == {}
-    assert "only names a resource" in results_in(making)[0]
-    assert all(answer.startswith("Error") for answer in results_in(making)[1:])
+    assert "only names a resource" in making.results()[0]
+    assert all(answer.startswith("Error") for answer in making.results()[1:])
     assert canary[1:] == []
     asked = b"".join(exporting.bodies)
     assert all(uri.encode() in asked for uri in uris)

@@ -56,11 +56,6 @@ def leave(chat: Chat) -> Leave:
     return make
 
 
-def newest_result(chat: Chat) -> str:
-    """What the model reads as the result."""
-    return str(chat.model.requests[-1]["messages"][-1]["content"])
-
-
 def ends(chat: Chat) -> list[str]:
     rows = AuditEntry.objects.for_workspace(chat.tenant.workspace).order_by("pk")
     return list(rows.filter(action=Action.TOOL_CALL_FINISHED).values_list("outcome", flat=True))
@@ -79,7 +74,7 @@ def test_who_takes_the_turn_over_takes_the_end_from_the_log(
     assert (settled.status, settled.error) == ("succeeded", "")
     assert settled.result is not None
     assert settled.result["content"] == [{"type": "text", "text": "paid"}]
-    assert newest_result(chat) == "paid"
+    assert chat.results()[-1] == "paid"
     assert chat.server.names() == [tool_name]
     assert ends(chat) == ["ok"]
 
@@ -92,7 +87,7 @@ def test_a_result_that_the_log_did_not_keep_is_told_as_gone(chat: Chat, leave: L
     runner.wake(call.turn_id, chat.tenant.workspace.pk)
     chat.watching.turn("completed")
     assert chat.calls()[0].status == "succeeded"
-    assert newest_result(chat) == RESULT_GONE
+    assert chat.results()[-1] == RESULT_GONE
     assert chat.server.names() == ["plain"]
 
 
@@ -144,7 +139,7 @@ def test_the_sweep_settles_what_the_log_has_learned(chat: Chat, unknown: ToolCal
     assert settle_known() == 1
     chat.watching.turn("completed")
     assert chat.calls()[0].status == "succeeded"
-    assert newest_result(chat) == "paid"
+    assert chat.results()[-1] == "paid"
     assert settle_known() == 0
 
 

@@ -20,8 +20,7 @@ from chat.engine.context_window import ContextWindow, FittedHistory, fit
 from chat.engine.history import History, history_of, read_past
 from chat.engine.trust import known_destinations
 from chat.engine.turn_cache import RecentPath
-from chat.models import Attachment, Bud, Conversation, Message, ToolCall, Turn
-from chat.services.conversations import create_conversation
+from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.summaries import Summary, keep_summary
 from chat.values import AttachmentStatus, MessageRole, MessageStatus, TurnStatus
 from mcp_servers.client.values import ToolAnnotations
@@ -45,12 +44,6 @@ class Said(NamedTuple):
 @pytest.fixture
 def tenant(db: None) -> Tenant:
     return make_tenant("acme")
-
-
-@pytest.fixture
-def conversation(tenant: Tenant) -> Conversation:
-    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
-    return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
 def say(conversation: Conversation, *lines: Said, below: UUID | None = None) -> Turn:

@@ -18,11 +18,6 @@ from workspaces.database import database_now
 from workspaces.errors import Conflict, PermissionDenied
 
 
-def newest_result(chat: Chat) -> str:
-    """What the model reads as the result."""
-    return str(chat.model.requests[-1]["messages"][-1]["content"])
-
-
 @pytest.mark.parametrize(
     ("resolution", "status", "words"),
     [
@@ -38,8 +33,8 @@ def test_it_is_taken_as_done_or_given_up(
     resolve_call(call=unknown, resolution=resolution, note="I looked.", actor=chat.actor)
     chat.watching.turn("completed")
     assert chat.calls()[0].status == status
-    assert words in newest_result(chat)
-    assert "I looked." in newest_result(chat)
+    assert words in chat.results()[-1]
+    assert "I looked." in chat.results()[-1]
     assert chat.server.calls == []
     entry = AuditEntry.objects.for_workspace(chat.tenant.workspace).get(action="tool_call.resolved")
     assert entry.details == {"as": resolution.value, "note": "I looked."}
@@ -61,7 +56,7 @@ def test_running_it_again_is_a_new_call_with_an_approval_of_its_own(
     chat.watching.turn("completed")
     assert [call.status for call in chat.calls()] == ["repeated", "succeeded"]
     assert len(chat.server.calls) == 1
-    assert "boom" in newest_result(chat)
+    assert "boom" in chat.results()[-1]
 
 
 def test_it_is_the_askers_to_decide(chat: Chat, unknown: ToolCall) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -39,13 +39,6 @@ DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to 
 KIMI = (
     "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
 )
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    scripted = ScriptedModel()
-    yield scripted
-    scripted.stop()
 
 
 def refusal(words: str) -> bytes:

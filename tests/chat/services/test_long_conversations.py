@@ -15,9 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from chat.message_paths import beside_path, newest_leaf, path_to
-from chat.models import Bud, Conversation, Message, Turn
+from chat.models import Conversation, Message, Turn
 from chat.services.branches import fork_conversation, show_branch
-from chat.services.conversations import create_conversation
 from chat.services.exports import ExportFormat, export_conversation
 from chat.snapshots import (
     MOST_AT_FIRST,
@@ -33,12 +32,6 @@ from tests.factories import Tenant, make_tenant
 @pytest.fixture
 def tenant(db: None) -> Tenant:
     return make_tenant("acme")
-
-
-@pytest.fixture
-def conversation(tenant: Tenant) -> Conversation:
-    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
-    return create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
 
 
 def add_path(conversation: Conversation, count: int, *, below: UUID | None = None) -> list[UUID]:

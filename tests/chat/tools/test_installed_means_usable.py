@@ -44,8 +44,7 @@ def a_server(tenant: Tenant, name: str = "orders", **values: Any) -> McpServer:
 
 
 def own_server(tenant: Tenant, role: str = "member", **values: Any) -> McpServer:
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     return add_personal_server(
         workspace=tenant.workspace, draft=draft("mine", **values), actor=tenant.actor(role)
     )

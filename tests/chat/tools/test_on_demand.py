@@ -40,12 +40,6 @@ def call_of(tool: str, server: str = "counting", **arguments: Any) -> tuple[str,
     return "mcp_call_tool", {"server": server, "tool": tool, "arguments": arguments}
 
 
-def results_in(chat: Chat) -> list[str]:
-    """What the model read as results, oldest first."""
-    messages = chat.model.requests[-1]["messages"]
-    return [m["content"] for m in messages if m["role"] == "tool"]
-
-
 def log_of(chat: Chat) -> list[tuple[str, str, str]]:
     found = AuditEntry.objects.for_workspace(chat.tenant.workspace).order_by("id")
     return [
@@ -69,7 +63,7 @@ def test_the_prompt_stays_small_with_300_tools(looking: Chat) -> None:
     for request in model.requests:
         assert {one["function"]["name"] for one in request["tools"]} == ALL_THREE
         assert len(json.dumps(request["tools"])) < 4_000
-    servers, found, echoed = results_in(looking)
+    servers, found, echoed = looking.results()
     [server] = json.loads(servers)["servers"]
     assert server["server"] == "counting"
     assert server["tools"] > 300
@@ -157,7 +151,7 @@ def test_a_tool_that_policy_denies_is_neither_found_nor_called(looking: Chat) ->
     model.call(call_of("destroy", what="it"), call_of("plain", text="it"))
     model.say("done")
     looking.ask()
-    listed = {one["tool"] for one in json.loads(results_in(looking)[0])["tools"]}
+    listed = {one["tool"] for one in json.loads(looking.results()[0])["tools"]}
     assert "destroy" not in listed
     assert looking.server.calls == []
     assert all(call.status in ("failed", "refused") for call in looking.calls()[1:])
@@ -170,7 +164,7 @@ def test_an_unknown_tool_is_answered_with_the_closest_names(looking: Chat) -> No
     model.call(("mcp_call_tool", {"tool": "echo"}))
     model.say("done")
     looking.ask()
-    wrong_tool, wrong_server, no_server = results_in(looking)
+    wrong_tool, wrong_server, no_server = looking.results()
     assert "Did you mean: echo" in wrong_tool
     assert "Did you mean: counting" in wrong_server
     assert "server" in no_server

@@ -97,10 +97,6 @@ def sign_in_at_the_issuer(chat: Chat) -> None:
     finish_sign_in(**about, params=params)
 
 
-def told_to_model(chat: Chat) -> str:
-    return str(chat.model.requests[-1]["messages"][-1]["content"])
-
-
 def turn_of(chat: Chat) -> Turn:
     return Turn.objects.for_workspace(chat.tenant.workspace).get(conversation=chat.conversation)
 
@@ -130,7 +126,7 @@ def test_the_call_waits_for_the_sign_in_and_goes_on(mail: Chat) -> None:
     sign_in_at_the_issuer(mail)
     mail.watching.turn("completed")
     assert mail.server.called_by("whoami") == ["mia@example.com"]
-    assert "mia@example.com" in told_to_model(mail)
+    assert "mia@example.com" in mail.results()[-1]
     [call] = mail.calls()
     assert call.status == "succeeded"
     card.refresh_from_db()
@@ -165,7 +161,7 @@ def test_whoever_declines_to_sign_in_is_not_asked_to_approve(mail: Chat) -> None
     card = wait_for_card(mail)
     answer_input(request=card, action=InputAction.DECLINE, actor=mail.actor)
     mail.watching.turn("completed")
-    assert "chose not to sign in" in told_to_model(mail)
+    assert "chose not to sign in" in mail.results()[-1]
     assert log_of(mail, "approval") == []
     assert log_of(mail) == ["tool_call.refused"]
     assert mail.server.calls == []
@@ -203,7 +199,7 @@ def test_whoever_declines_has_the_call_fail_unsent(mail: Chat) -> None:
         answer_input(request=card, action=InputAction.ACCEPT, actor=mail.actor)
     answer_input(request=card, action=InputAction.DECLINE, actor=mail.actor)
     mail.watching.turn("completed")
-    assert "chose not to sign in" in told_to_model(mail)
+    assert "chose not to sign in" in mail.results()[-1]
     assert mail.server.calls == []
     assert mail.calls()[0].status == "failed"
     assert log_of(mail)[-1] == "tool_call.finished transport_error"
@@ -216,7 +212,7 @@ def test_a_sign_in_that_nobody_makes_runs_out(mail: Chat) -> None:
     rows.filter(pk=card.pk).update(expires_at=database_now() - timedelta(seconds=1))
     assert expire_inputs() == 1
     mail.watching.turn("completed")
-    assert "in time" in told_to_model(mail)
+    assert "in time" in mail.results()[-1]
     assert mail.server.calls == []
 
 
@@ -385,7 +381,7 @@ def test_a_server_that_refuses_every_sign_in_is_given_up(mail: Chat) -> None:
         sign_in(mail)
         mail.watching.turn("waiting_for_input" if number < 3 else "completed")
     assert [row.status for row in mail.asked()] == ["accepted"] * 3
-    assert "still refuses access" in told_to_model(mail)
+    assert "still refuses access" in mail.results()[-1]
     assert mail.server.called_by("write") == []
 
 
@@ -417,7 +413,7 @@ def test_a_server_that_goes_ends_what_waits_for_it(mail: Chat) -> None:
     mail.watching.turn("completed")
     card.refresh_from_db()
     assert card.status == "cancelled"
-    assert "withdrawn" in told_to_model(mail)
+    assert "withdrawn" in mail.results()[-1]
     assert log_of(mail)[-1] == "tool_call.finished transport_error"
 
 

@@ -195,8 +195,7 @@ def test_what_an_endpoint_does_not_announce_is_no_method(tenant: Tenant) -> None
 def test_nobody_is_told_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
     """SEC-111: servers of the workspace that all buds use, and one's own; an unknown name is an error."""
     ours, theirs = two_workspaces.a, two_workspaces.b
-    ours.workspace.allows_personal_servers = True
-    ours.workspace.save()
+    ours.allow_personal_servers()
     shared = http_server(ours, "https://tools.example/mcp", name="Shared", is_used_everywhere=True)
     of_admin = http_server(ours, "https://own.example/mcp", name="Own", is_used_everywhere=True)
     McpServer.objects.for_workspace(ours.workspace).filter(pk=of_admin.pk).update(

@@ -168,8 +168,7 @@ def test_nothing_reaches_a_client_that_people_do_not_see(
 def test_nobody_uses_prompts_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
     """SEC-561: the servers are those of the tools; a prompt that is switched off is none."""
     ours, theirs = two_workspaces.a, two_workspaces.b
-    ours.workspace.allows_personal_servers = True
-    ours.workspace.save()
+    ours.allow_personal_servers()
     shared, of_admin, unused = (shared_server(ours, name) for name in ("Shared", "Own", "Unused"))
     rows = McpServer.objects.for_workspace(ours.workspace)
     rows.filter(pk=of_admin.pk).update(owner=ours.admin, scope=ServerScope.PERSONAL)

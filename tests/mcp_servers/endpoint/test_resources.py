@@ -182,8 +182,7 @@ def test_which_addresses_may_be_the_same(
 def test_nobody_reads_of_anothers_server_or_workspace(two_workspaces: TwoTenants) -> None:
     """SEC-560: the servers are those of the tools: the workspace's that all buds use, and one's own."""
     ours, theirs = two_workspaces.a, two_workspaces.b
-    ours.workspace.allows_personal_servers = True
-    ours.workspace.save()
+    ours.allow_personal_servers()
     shared, of_admin, unused = (shared_server(ours, name) for name in ("Shared", "Own", "Unused"))
     rows = McpServer.objects.for_workspace(ours.workspace)
     rows.filter(pk=of_admin.pk).update(owner=ours.admin, scope=ServerScope.PERSONAL)

@@ -82,12 +82,6 @@ def make_due(tenant: Tenant) -> None:
     KlavisRemoval.objects.for_workspace(tenant.workspace).update(next_attempt_at=timezone.now())
 
 
-def allow_personal(tenant: Tenant) -> None:
-    """Let members install services for themselves."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
-
-
 def remove_all(tenant: Tenant) -> None:
     """Make every pending deletion now."""
     make_due(tenant)

@@ -12,7 +12,7 @@ from mcp_servers.models import McpServer
 from mcp_servers.registry import services
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
-from tests.mcp_servers.klavis.conftest import allow_personal, install, remove_all
+from tests.mcp_servers.klavis.conftest import install, remove_all
 from workspaces.errors import Conflict, PermissionDenied
 
 
@@ -118,7 +118,7 @@ def test_removing_the_account_removes_everything(
     tenant: Tenant, installed: KlavisInstance, provider: FakeKlavis
 ) -> None:
     """SEC-117."""
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     install(tenant, "Weather", "member", for_workspace=False)
     accounts.remove_account(workspace_id=tenant.workspace.pk, actor=tenant.actor("admin"))
     assert not McpServer.objects.for_workspace(tenant.workspace).exists()

@@ -103,8 +103,7 @@ def test_administrators_see_and_uninstall_what_others_have(
     tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
 ) -> None:
     """REL-1107: whose it is and how it is, page by page; never where its sign-in goes."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     own = install(tenant, "Gmail", "member", for_workspace=False)
     admin, member = tenant.client("admin"), tenant.client("member")
     seen = admin.get(f"{HOSTED}others/?page_size=1", headers=HEADERS).json()

@@ -11,9 +11,10 @@ from mcp_servers.klavis.asking import NotSetUp, external_id
 from mcp_servers.klavis.models import KlavisAccount
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry import services
+from mcp_servers.registry.specs import target_label
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
-from tests.mcp_servers.klavis.conftest import allow_personal, install, poll_now, remove_all
+from tests.mcp_servers.klavis.conftest import install, poll_now, remove_all
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
 
@@ -38,7 +39,7 @@ def test_install_sign_in_ready(
         "",
         "connected",
     )
-    assert server.target_label == "Klavis: Gmail"
+    assert target_label(server) == "Klavis: Gmail"
     tools = McpTool.objects.for_workspace(tenant.workspace)
     assert "search" in tools.callable().values_list("name", flat=True)
     provider.mcp.add_tool(lambda: "", name="added_later", description="New.")
@@ -70,7 +71,7 @@ def test_people_are_named_by_nothing_that_says_who(
     tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
 ) -> None:
     """SEC-117: an opaque id per workspace and person, the same each time."""
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     install(tenant, "Weather")
     install(tenant, "Weather", "member", for_workspace=False)
     sent = [one.body["userId"] for one in provider.requests if one.path.endswith("/create")]
@@ -90,7 +91,7 @@ def test_who_may_install(tenant: Tenant, account: KlavisAccount) -> None:
         install(tenant, "Gmail", "member")
     with pytest.raises(PermissionDenied):
         install(tenant, "Gmail", "member", for_workspace=False)
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     mine = install(tenant, "Weather", "member", for_workspace=False)
     server = mine.server or McpServer.objects.for_workspace(tenant.workspace).get()
     assert server.owner_id == tenant.member.pk

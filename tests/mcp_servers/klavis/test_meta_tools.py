@@ -230,8 +230,7 @@ def test_who_may_set_them(tenant: Tenant, meta: McpTool) -> None:
     plain = McpServer.objects.create(workspace=tenant.workspace, name="plain", url="https://x/")
     with pytest.raises(Conflict):
         rule(tenant, stored_tool(plain), Effect.DENY)
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     meta.server.scope, meta.server.owner = "personal", tenant.member
     meta.server.workspace = tenant.workspace
     meta.server.save()

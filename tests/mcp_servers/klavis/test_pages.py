@@ -22,6 +22,7 @@ from mcp_servers.klavis.models import KlavisAccount, KlavisInstance, KlavisRemov
 from mcp_servers.models import ActionRule, McpServer
 from mcp_servers.registry import services
 from mcp_servers.registry.scopes.lists import export_servers
+from mcp_servers.registry.specs import target_label
 from mcp_servers.registry.trace import sink
 from tests.factories import Tenant
 from tests.fakes.klavis import KEY, FakeKlavis
@@ -140,8 +141,7 @@ def test_what_a_member_sees(tenant: Tenant, account: KlavisAccount) -> None:
 
 def test_somebody_elses_own_is_nobody_elses(tenant: Tenant, account: KlavisAccount) -> None:
     """SEC-117: an administrator sees that it exists and can uninstall it, and nothing more."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     own = install(tenant, "Gmail", "member", for_workspace=False)
     client = tenant.client("admin")
     page = text_of(client, HOME)
@@ -209,7 +209,7 @@ def test_nobody_says_where_a_hosted_server_is(tenant: Tenant, installed: KlavisI
         server=server, draft=services.ServerDraft(name="Mail"), actor=tenant.actor("admin")
     )
     assert renamed.name == "Mail"
-    assert renamed.target_label == "Klavis: Gmail"
+    assert target_label(renamed) == "Klavis: Gmail"
 
 
 def stored_texts() -> str:

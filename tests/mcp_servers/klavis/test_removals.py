@@ -15,7 +15,7 @@ from mcp_servers.models import McpServer
 from mcp_servers.registry import services
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
-from tests.mcp_servers.klavis.conftest import allow_personal, install, pending, remove_all
+from tests.mcp_servers.klavis.conftest import install, pending, remove_all
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
 from workspaces.secrets import Secret
@@ -108,7 +108,7 @@ def test_uninstalled_while_it_was_made(
 
 def test_a_member_who_leaves(tenant: Tenant, account: KlavisAccount, provider: FakeKlavis) -> None:
     """SEC-117: their instances go, and all that the provider keeps of them."""
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     install(tenant, "Weather", "member", for_workspace=False)
     install(tenant, "Gmail", "member", for_workspace=False)
     membership = Membership.objects.for_workspace(tenant.workspace).get(user=tenant.member)

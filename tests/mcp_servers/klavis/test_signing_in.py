@@ -16,7 +16,7 @@ from mcp_servers.klavis.models import KlavisAccount, KlavisInstance
 from mcp_servers.models import McpServer
 from tests.factories import Tenant
 from tests.fakes.klavis import FakeKlavis
-from tests.mcp_servers.klavis.conftest import allow_personal, install, poll_now
+from tests.mcp_servers.klavis.conftest import install, poll_now
 from workspaces.errors import PermissionDenied
 
 
@@ -100,7 +100,7 @@ def test_nobody_else_hears_of_a_sign_in(
     tenant: Tenant, account: KlavisAccount, provider: FakeKlavis
 ) -> None:
     """SEC-117: a sign-in binds to who began it: others are refused, and the provider is not asked."""
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     own = install(tenant, "Gmail", "member", for_workspace=False)
     shared = install(tenant, "Slack", "admin")
     provider.requests.clear()

@@ -94,8 +94,7 @@ def test_the_add_form_takes_sign_in_without_a_client(tenant: Tenant) -> None:
 
 def test_ones_own_server_is_used_with_ones_own_account(tenant: Tenant) -> None:
     """SEC-53: whatever is asked for."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     client = tenant.client("member", headers={"x-workspace": "acme"})
     body = {"name": "mine", "url": URL, "auth_type": "oauth", "account_use": "workspace"}
     answer = client.post("/api/servers/personal/", body, content_type="application/json")

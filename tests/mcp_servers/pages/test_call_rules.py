@@ -36,12 +36,6 @@ FORM = {
 }
 
 
-def browser(tenant: Tenant, role: str) -> Client:
-    client = Client()
-    client.force_login(tenant.people[role])
-    return client
-
-
 def url(tenant: Tenant, path: str = "") -> str:
     return f"/w/{tenant.workspace.slug}/servers/call-rules/{path}"
 
@@ -52,7 +46,7 @@ def rules(tenant: Tenant) -> list[CallRule]:
 
 def test_an_admin_makes_a_rule_on_a_page_without_json(tenant: Tenant) -> None:
     """REL-1093: rows of a form for conditions; the list says the rule in words."""
-    client = browser(tenant, "admin")
+    client = tenant.client("admin")
     page = client.get(url(tenant)).content.decode()
     assert "No rules yet" in page
     assert page.count("call-rules/add/?") == 2
@@ -72,7 +66,7 @@ def test_an_admin_makes_a_rule_on_a_page_without_json(tenant: Tenant) -> None:
 def test_a_rule_is_changed_switched_and_deleted_on_its_pages(tenant: Tenant) -> None:
     """REL-1093."""
     rule = make(tenant)
-    client = browser(tenant, "owner")
+    client = tenant.client("owner")
     path = url(tenant, f"{rule.pk}/")
     assert client.post(path, {**FORM, "what": "deny", "is_enabled": ""}).status_code == 302
     rule.refresh_from_db()
@@ -86,7 +80,7 @@ def test_a_rule_is_changed_switched_and_deleted_on_its_pages(tenant: Tenant) -> 
 
 def test_conditions_that_somebody_else_changed_meanwhile_are_not_lost(tenant: Tenant) -> None:
     """REL-1264: they are shown first, at the conditions; saving again takes what the form has then."""
-    one, other = browser(tenant, "admin"), browser(tenant, "owner")
+    one, other = tenant.client("admin"), tenant.client("owner")
     assert one.post(url(tenant, "add/"), FORM).status_code == 302
     (rule,) = rules(tenant)
     path = url(tenant, f"{rule.pk}/")
@@ -129,7 +123,7 @@ def test_a_faulty_form_says_what_is_wrong(
     tenant: Tenant, fault: dict[str, str], words: str
 ) -> None:
     """REL-1091."""
-    answer = browser(tenant, "admin").post(url(tenant, "add/"), {**FORM, **fault})
+    answer = tenant.client("admin").post(url(tenant, "add/"), {**FORM, **fault})
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert rules(tenant) == []
@@ -138,7 +132,7 @@ def test_a_faulty_form_says_what_is_wrong(
 def test_rules_are_tried_on_the_page(tenant: Tenant) -> None:
     """REL-1093: in words, and with arguments as lines."""
     make(tenant, conditions=[{"path": "where.path", "operator": "starts_with", "value": "/"}])
-    client = browser(tenant, "admin")
+    client = tenant.client("admin")
     given = {"server": "files", "tool": "delete_file", "role": "member"}
     answer = client.post(url(tenant), {**given, "arguments": "where.path: /etc\nforce: true"})
     assert "The call rule “No deletes” blocks this call." in answer.content.decode()
@@ -151,7 +145,7 @@ def test_a_rule_whose_names_no_tool_has_says_so(tenant: Tenant) -> None:
     """REL-1663: as it is saved and in the list; not where a tool may run any action, or nothing is named."""
     server = http_server(tenant, "https://bank.example/mcp", name="bank")
     stored_tool(server, "pay", removed_at=None)
-    client = browser(tenant, "admin")
+    client = tenant.client("admin")
     warned = "no tool here has these names"
     answer = client.post(url(tenant, "add/"), {**FORM, "servers": "banc"}, follow=True)
     page = answer.content.decode()
@@ -199,7 +193,7 @@ def test_the_list_comes_page_by_page(tenant: Tenant) -> None:
         )
         for number in range(60)
     )
-    page = browser(tenant, "admin").get(url(tenant)).content.decode()
+    page = tenant.client("admin").get(url(tenant)).content.decode()
     assert "Rule 049" in page
     assert "Rule 050" not in page
     assert "Next page" in page
@@ -209,7 +203,7 @@ def test_the_list_comes_page_by_page(tenant: Tenant) -> None:
 def test_members_see_no_page_of_rules(tenant: Tenant, role: str) -> None:
     """SEC-545: nor do they find rules over REST."""
     rule = make(tenant)
-    client = browser(tenant, role)
+    client = tenant.client(role)
     for path in ("", "add/", f"{rule.pk}/"):
         assert client.get(url(tenant, path)).status_code == 403
     for path in ("enabled/", "delete/"):
@@ -221,7 +215,7 @@ def test_members_see_no_page_of_rules(tenant: Tenant, role: str) -> None:
 
 def test_rules_over_rest(tenant: Tenant) -> None:
     """REL-1094: made, listed, changed in part, tried and deleted; a fault names its field."""
-    client = browser(tenant, "admin")
+    client = tenant.client("admin")
     options: dict[str, Any] = {
         "content_type": "application/json",
         "headers": {"X-Workspace": tenant.workspace.slug},
@@ -284,7 +278,7 @@ def test_fields_complete_the_names_of_servers_and_tools(tenant: Tenant) -> None:
     stored_tool(personal, "secretly")
     stored_tool(http_server(make_tenant("other"), URL, name="theirs"), "foreign")
     for path in ("", "add/", f"{make(tenant).pk}/"):
-        page = browser(tenant, "admin").get(url(tenant, path)).content.decode()
+        page = tenant.client("admin").get(url(tenant, path)).content.decode()
         assert '<option value="pay" label="bank, shop">' in page
         assert '<option value="bank">' in page
         assert "secretly" not in page

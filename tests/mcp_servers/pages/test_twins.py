@@ -25,8 +25,7 @@ def body_of(answer: Any) -> str:
 
 def personal_server(tenant: Tenant) -> McpServer:
     """The member's own."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     return McpServer.objects.create(
         workspace=tenant.workspace,
         name="mine",
@@ -74,8 +73,7 @@ def test_ones_own_server_is_tried_before_it_is_added(
     body = {"name": "mine", "url": counting.url}
     assert member.post(page, form).status_code == 403
     assert member.post(rest, body, **SENT).status_code == 403
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     shown = member.post(page, {**form, "personal-protocol": "auto"}).content.decode()
     assert "7 tools" in shown, shown
     report = member.post(rest, body, **SENT).json()

@@ -75,8 +75,7 @@ def shelf(
 @pytest.fixture
 def personal(tenant: Tenant) -> Tenant:
     """The workspace, whose members may have servers of their own."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     return tenant
 
 

@@ -369,8 +369,7 @@ def test_that_the_tools_of_ones_own_server_are_told_to_its_owner_only(
     tenant: Tenant, counting: CountingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its id and its comings and goings are nobody else's business."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     listed: list[Announcement] = []
     monkeypatch.setattr(
         server_notices, "announce", lambda workspace, announcement: listed.append(announcement)

@@ -174,8 +174,7 @@ def test_who_may_see_a_trace(
 ) -> None:
     """SEC-01: administrators and auditors of the workspace; of somebody's own server its owner alone."""
     a, b = two_workspaces.a, two_workspaces.b
-    a.workspace.allows_personal_servers = True
-    a.workspace.save()
+    a.allow_personal_servers()
     shared, personal = server_of(a), server_of(a, owner=a.member)
     may = {
         (role, name): reading.may_see_trace(a.actor(role), row)

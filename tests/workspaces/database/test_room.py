@@ -155,8 +155,7 @@ def test_two_at_once_do_not_pass_the_cap(
     model: Any,
 ) -> None:
     """REL-1645: the second one waits for the first, and reads that there is no room."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     for slug in ("one", "two"):
         Bud.objects.create(workspace=tenant.workspace, slug=slug, name=slug)
     monkeypatch.setattr(module, cap, 1)

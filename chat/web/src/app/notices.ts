@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { sendRead } from "../pages/reading-notices";
 
-export interface Notice {
+interface Notice {
   id: string;
   title: string;
   text: string;

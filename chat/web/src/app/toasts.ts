@@ -7,7 +7,7 @@ import { COPY_BLOCKED } from "../ui/copy-text";
 import type { BootMessage } from "../wire";
 import { conversationPath, go } from "./place";
 
-export interface Toast {
+interface Toast {
   id: number;
   tone: "info" | "ok" | "bad";
   text: string;

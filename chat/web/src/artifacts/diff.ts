@@ -8,7 +8,7 @@ export interface DiffLine {
   after: number | null;
 }
 
-export interface Fold {
+interface Fold {
   change: "fold";
   count: number;
 }

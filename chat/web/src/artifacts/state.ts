@@ -13,7 +13,7 @@ import { refocus } from "../ui/refocus";
 import type { Artifact, ArtifactVersion, KnowledgeFile, KnowledgeText } from "../wire";
 import { sizeWord } from "./words";
 
-export interface Opened {
+interface Opened {
   conversationId: string;
   /** Null: the list. */
   artifactId: string | null;

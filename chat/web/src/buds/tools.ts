@@ -29,11 +29,11 @@ export interface Config {
 
 export const keyOf = (server: ServerRow, tool: ToolRow): string => `${server.id}.${tool.name}`;
 
-export function usesServer(config: Config, server: ServerRow, takesAll: boolean): boolean {
+function usesServer(config: Config, server: ServerRow, takesAll: boolean): boolean {
   return takesAll || (config.servers ?? []).includes(server.id);
 }
 
-export function usesTool(config: Config, key: string): boolean {
+function usesTool(config: Config, key: string): boolean {
   if ((config.disabled_tools ?? []).includes(key)) return false;
   return config.available_tools == null || config.available_tools.includes(key);
 }
@@ -51,11 +51,11 @@ export function usedCount(config: Config, server: ServerRow): number {
 const without = (list: string[] | undefined, one: string) => (list ?? []).filter((other) => other !== one);
 const having = (list: string[] | undefined, one: string) => [...without(list, one), one];
 
-export function setServer(config: Config, server: ServerRow, isOn: boolean): Config {
+function setServer(config: Config, server: ServerRow, isOn: boolean): Config {
   return { ...config, servers: (isOn ? having : without)(config.servers, server.id) };
 }
 
-export function setTool(config: Config, key: string, isOn: boolean): Config {
+function setTool(config: Config, key: string, isOn: boolean): Config {
   const changed = { ...config };
   if (config.available_tools != null)
     changed.available_tools = (isOn ? having : without)(config.available_tools, key);
@@ -66,7 +66,7 @@ export function setTool(config: Config, key: string, isOn: boolean): Config {
 }
 
 /** Whether tools that a server gets later are used as well. */
-export function setLaterTools(config: Config, servers: ServerRow[], areUsed: boolean): Config {
+function setLaterTools(config: Config, servers: ServerRow[], areUsed: boolean): Config {
   const keys = servers.flatMap((server) => server.tools.map((tool) => keyOf(server, tool)));
   const off = keys.filter((key) => !usesTool(config, key));
   if (areUsed) return { ...config, available_tools: null, disabled_tools: off };

@@ -8,7 +8,7 @@ export interface Choice {
   title: string;
 }
 
-export type FieldKind =
+type FieldKind =
   | "text"
   | "email"
   | "uri"

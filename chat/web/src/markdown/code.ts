@@ -140,7 +140,7 @@ export function splitLines(code: HTMLElement): HTMLElement[] {
 }
 
 /** What a line of a unified diff is. */
-export function diffClass(line: string): "head" | "hunk" | "added" | "removed" | "" {
+function diffClass(line: string): "head" | "hunk" | "added" | "removed" | "" {
   if (/^(?:diff |index |--- |\+\+\+ |rename |new file|deleted file|similarity )/.test(line)) return "head";
   if (line.startsWith("@@")) return "hunk";
   if (line.startsWith("+")) return "added";

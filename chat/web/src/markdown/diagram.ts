@@ -83,7 +83,7 @@ async function paintNow(text: string, theme: "dark" | "light"): Promise<string |
 }
 
 /** How large a drawing wants to be; null where it is none. Read as text: parsed, its styles would fall under our policy. */
-export function sizeOf(svg: string): { width: number; height: number } | null {
+function sizeOf(svg: string): { width: number; height: number } | null {
   const root = /^\s*<svg\b[^>]*>/.exec(svg)?.[0] ?? "";
   const box = (/\sviewBox="([^"]*)"/.exec(root)?.[1] ?? "").split(/[\s,]+/).map(Number);
   const [width = 0, height = 0] = box.slice(2);

@@ -10,7 +10,7 @@ export interface Citation {
   line: number | null;
 }
 
-export interface Piece {
+interface Piece {
   text: string;
   citation: Citation | null;
 }

@@ -27,7 +27,7 @@ import type {
   Waiting,
 } from "../wire";
 
-export interface Page<Row> {
+interface Page<Row> {
   results: Row[];
   next: string | null;
   previous: string | null;
@@ -94,7 +94,7 @@ export interface ConversationChoice {
   folder_id: string;
 }
 
-export type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore" | "erase";
+type BulkChange = "archive" | "unarchive" | "move" | "delete" | "restore" | "erase";
 export type FolderColour = Folder["colour"];
 
 /** A chat that is open, or one that is about to begin. */
@@ -115,7 +115,7 @@ export interface Suggestion {
   context: Record<string, string>;
 }
 
-export interface Api {
+interface Api {
   buds(): Promise<Bud[]>;
   conversations(query?: {
     archived?: boolean;

@@ -1,5 +1,5 @@
 /** Waiting times between attempts to connect, in seconds; the last one repeats. */
-export const STEPS = [1, 2, 4, 8, 16] as const;
+const STEPS = [1, 2, 4, 8, 16] as const;
 
 /** Milliseconds before attempt `attempt` (0 is the first), with jitter so that many tabs do not come at once. */
 export function reconnectDelay(attempt: number, random: () => number = Math.random): number {

@@ -33,7 +33,7 @@ interface Waiting {
   timer: ReturnType<typeof setTimeout>;
 }
 
-export interface LiveSocketOptions {
+interface LiveSocketOptions {
   url: string;
   onEvent: (event: PageEvent) => void;
   onStatus: (status: SocketStatus) => void;

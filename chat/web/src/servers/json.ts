@@ -19,7 +19,7 @@ function element<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** A value with its name: a line for a plain one, a part that opens for the others. */
-export function jsonNode(name: string, value: Json, depth = 0): HTMLElement {
+function jsonNode(name: string, value: Json, depth = 0): HTMLElement {
   const key = element("span", "json-key", name);
   if (value === null || typeof value !== "object") {
     const line = element("div", "json-line");

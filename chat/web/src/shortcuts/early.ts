@@ -1,6 +1,6 @@
 /** Keys that are pressed before the search field has the focus: a browser draws a dialog a moment after it was asked to. */
 
-export interface Early {
+interface Early {
   text: string;
   /** Whether Enter came after it. */
   chooses: boolean;

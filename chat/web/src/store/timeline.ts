@@ -3,7 +3,7 @@ import { CALL_IS_ACTIVE, type Message, type ToolCall, TURN_IS_ACTIVE, type Turn 
 import type { ConversationState, Outgoing } from "./conversation";
 import { pathTo, placeOf, placesWithChoice } from "./paths";
 
-export type Segment =
+type Segment =
   /** `earlier`: messages that it goes on from, where an answer was cut off. */
   | { kind: "text"; key: string; message: Message; earlier?: string[] }
   | { kind: "calls"; key: string; calls: ToolCall[] };
@@ -33,7 +33,7 @@ export interface ComparisonItem {
   kept: AnswerItem | undefined;
 }
 
-export interface UserItem {
+interface UserItem {
   kind: "user";
   key: string;
   message: Message;

@@ -9,7 +9,6 @@ const reading = {
   diagram: "Diagram",
   drawing: "Drawing the diagram…",
   showSource: "Show source",
-  showDiagram: "Show diagram",
   notDrawn: "This diagram can't be drawn. Here is its source.",
 
   // -- tables

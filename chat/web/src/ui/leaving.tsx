@@ -12,7 +12,7 @@ import { Dialog } from "./dialog";
 const KEY = `trellis.hosts.${boot.user.id}`;
 const MOST_HOSTS = 200;
 
-export interface Target {
+interface Target {
   href: string;
   /** The host, or whom a mail would go to. */
   host: string;

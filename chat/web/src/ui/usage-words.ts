@@ -7,7 +7,7 @@ export const short = (count: number): string =>
   count < 10_000 ? whole(count) : t.thousands(whole(Math.round(count / 1000)));
 
 /** A decimal number as text: two places, or more where it is small. */
-export function money(cost: string): string {
+function money(cost: string): string {
   const value = Number(cost);
   return value === 0 || value >= 0.01 ? decimal(value, 2) : plain(value.toPrecision(2));
 }

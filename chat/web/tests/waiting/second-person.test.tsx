@@ -2,9 +2,9 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { approvalsOf, newOf, stepsOf } from "../../src/waiting/steps";
-import type { Approval, Waiting } from "../../src/wire";
+import type { Waiting } from "../../src/wire";
 import { at, openPage, PLACE } from "../page";
-import { conversation, toolCall } from "../rows";
+import { approvalOf, conversation, toolCall } from "../rows";
 
 let cards: typeof import("../../src/chat/calls/approval-card");
 
@@ -22,20 +22,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const approval: Approval = {
+const approval = approvalOf({
   rule: "call_rule.r1",
   reason: "The call rule “Big sums” asks for a second person.",
-  credential: null,
-  expires_at: null,
-  decision: null,
-  decided_by: null,
-  decided_at: null,
-  note: null,
-  edited: false,
   can_remember: false,
   needs_second_person: true,
   call_rule: { id: "r1", name: "Big sums" },
-};
+});
 const call = toolCall({ status: "waiting_for_approval", approval });
 const nothing: Waiting = {
   conversation: null,

@@ -65,17 +65,11 @@ def in_short(servers: Iterable[EffectiveServer]) -> list[tuple[str, str, str]]:
     return [(one.label, one.source.value, one.code) for one in servers]
 
 
-def allow_personal(tenant: Tenant) -> None:
-    """Let members have servers of their own."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
-
-
 def test_that_precedence_is_the_platform_then_the_bud_then_the_conversation_then_ones_own(
     tenant: Tenant,
 ) -> None:
     """Whatever the order in which they are named."""
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     mine = personal(tenant, "mine", tenant.member)
     required = of_platform(tenant, "house rules", is_required=True)
     optional = of_platform(tenant, "weather")
@@ -104,7 +98,7 @@ def test_that_a_platform_server_that_is_not_required_is_used_only_where_it_is_na
 def test_that_nobody_uses_or_sees_somebody_elses_server(two_workspaces: TwoTenants) -> None:
     """SEC-01: another person's, another workspace's and no server at all are one and the same."""
     a, b = two_workspaces.a, two_workspaces.b
-    allow_personal(a)
+    a.allow_personal_servers()
     foreign = of_workspace(b, "canary-of-b")
     somebodys = personal(a, "canary-of-owner", a.owner)
 
@@ -121,7 +115,7 @@ def test_that_a_personal_server_is_used_only_where_the_workspace_allows_it(tenan
     mine = personal(tenant, "mine", tenant.member)
     (found,) = for_member(tenant, added=[mine])
     assert (found.is_usable, found.code) == (False, "not_allowed")
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     assert usable_ids(for_member(tenant, added=[mine])) == [mine.pk]
 
 
@@ -130,7 +124,7 @@ def test_that_ones_own_server_cannot_pass_for_one_of_the_workspace(
     tenant: Tenant, name: str
 ) -> None:
     """The first in precedence keeps the name; one that looks like it says that it is not used."""
-    allow_personal(tenant)
+    tenant.allow_personal_servers()
     shared = of_workspace(tenant, "notes")
     mine = personal(tenant, name, tenant.member)
     found = for_member(tenant, bud=[shared], added=[mine])

@@ -32,8 +32,7 @@ SECRET = "s3cret-of-the-list"
 @pytest.fixture
 def open_tenant(tenant: Tenant) -> Tenant:
     """A workspace that allows servers of people's own."""
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     return tenant
 
 
@@ -56,8 +55,7 @@ def test_that_a_person_adds_a_server_only_where_the_workspace_allows_it(tenant: 
     """And the same name may be used by two people, and by the workspace."""
     with pytest.raises(PermissionDenied):
         mine(tenant)
-    tenant.workspace.allows_personal_servers = True
-    tenant.workspace.save()
+    tenant.allow_personal_servers()
     mine(tenant)
     mine(tenant, "auditor")
     with pytest.raises(InvalidInput, match="already"):

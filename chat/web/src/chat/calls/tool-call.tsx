@@ -198,7 +198,7 @@ function AskAlways({ call }: { call: ToolCall }) {
   );
 }
 
-export function ToolCallCard({ call }: { call: ToolCall }) {
+function ToolCallCard({ call }: { call: ToolCall }) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   if (call.status === "waiting_for_approval") return <ApprovalCard call={call} />;

@@ -11,7 +11,7 @@ export interface PickedResource {
 }
 
 /** A file of the conversation that the next message takes along. */
-export interface PickedFile {
+interface PickedFile {
   artifact_id: string;
   version: number;
   title: string;

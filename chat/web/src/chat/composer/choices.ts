@@ -93,7 +93,7 @@ export function factsOf(model: Model): string[] {
   return facts;
 }
 
-export const COMMANDS = ["bud", "model", "compare", "file", "search", "tools", "new", "temporary"] as const;
+const COMMANDS = ["bud", "model", "compare", "file", "search", "tools", "new", "temporary"] as const;
 export type CommandName = (typeof COMMANDS)[number];
 
 export const matchingCommands = (typed: string): CommandName[] =>
@@ -172,7 +172,7 @@ export function withSetting(
 }
 
 const OF_TOOL = "tool:";
-export type ToolChoice = McpConfigOverrides["tool_choice"];
+type ToolChoice = McpConfigOverrides["tool_choice"];
 
 /** A choice as the value of a list's entry: empty, where the bud's own counts. */
 export const choiceValue = (choice: ToolChoice): string =>

@@ -20,7 +20,7 @@ export type Offer =
   | { kind: "bud"; bud: Bud }
   | { kind: "take"; one: Picked; icon: IconName; about: string };
 
-export interface Offers {
+interface Offers {
   /** What the menu shows; null: nothing is being typed that it could complete. */
   shown: Offer[] | null;
   /** There are others, which more letters lead to. */

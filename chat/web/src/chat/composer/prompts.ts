@@ -19,7 +19,7 @@ export function matching(prompts: readonly Prompt[], typed: string): Prompt[] {
     .map((one) => one.prompt);
 }
 
-export interface FilledText {
+interface FilledText {
   text: string;
   /** Resources that the prompt holds: they go along as attachments. */
   picked: Picked[];

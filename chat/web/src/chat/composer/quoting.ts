@@ -11,7 +11,7 @@ export function withQuote(text: string, passage: string): string {
   return `${before}${before && "\n\n"}${quote}\n\n`;
 }
 
-export interface Passage {
+interface Passage {
   text: string;
   isQuote: boolean;
 }

@@ -1,9 +1,8 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import type { Approval } from "../../../src/wire";
 import { at, openPage, PLACE } from "../../page";
-import { toolCall } from "../../rows";
+import { approvalOf, toolCall } from "../../rows";
 
 let cards: typeof import("../../../src/chat/calls/approval-card");
 
@@ -23,20 +22,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const approval: Approval = {
-  rule: "effect.destructive",
-  reason: "It may destroy data.",
-  credential: null,
-  expires_at: null,
-  decision: null,
-  decided_by: null,
-  decided_at: null,
-  note: null,
-  edited: false,
-  can_remember: true,
-  needs_second_person: false,
-  call_rule: null,
-};
+const approval = approvalOf();
 const call = toolCall({ status: "waiting_for_approval", approval });
 const named = (name: string) =>
   [...at().querySelectorAll("button")].find((one) => one.textContent?.trim() === name);
