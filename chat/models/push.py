@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
@@ -13,9 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from workspaces.delivery.outbox import Delivery
 from workspaces.scoping import PersonalQuerySet, WorkspaceModel
 from workspaces.secrets import EncryptedTextField
-
-if TYPE_CHECKING:
-    pass
 
 
 class PushDeviceQuerySet(PersonalQuerySet["PushDevice"]):
