@@ -39,7 +39,7 @@ from config.suite_results import ARTIFACTS, Result, print_result, summarise
 BIN = VENV / "bin"
 PYTEST = (str(PYTHON), "-m", "pytest")
 MANAGE = (str(PYTHON), "manage.py")
-PROCESSES = "3"
+PROCESSES = "4"
 """Of one run of pytest. Tests wait for servers now and then, so four keep two processors busy."""
 MOST_TRIED_AGAIN = 3
 """Of one stage. Where more tests fail, the machine is not to blame."""
