@@ -118,7 +118,7 @@ class SpendingLimitsInput(serializers.Serializer[Any]):
     """All limits of the workspace. What is left out has no limit."""
 
     replaces_all = True
-    cost = _cost(help_text="Of the workspace, in the currency of its prices.")
+    cost = _cost(help_text="Of the workspace, in US dollars.")
     tokens = _tokens()
     member_cost = _cost(help_text="Of each member without a limit of their own.")
     member_tokens = _tokens()

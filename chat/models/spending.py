@@ -22,7 +22,7 @@ USUAL_WARNING: Final = 80
 
 
 def cost_limit() -> Any:
-    """A limit on cost, in the currency of the prices. None: no limit; 0: nothing is allowed."""
+    """A limit on cost, in US dollars. None: no limit; 0: nothing is allowed."""
     return models.DecimalField(
         max_digits=14,
         decimal_places=6,

@@ -49,7 +49,7 @@ class SpendingForm(NoticesOthers, forms.Form):
 
     cost = cost_field(
         _("Workspace: cost a month"),
-        _("In the currency of your prices. Leave empty for no limit. With 0, no model answers."),
+        _("In US dollars. Leave empty for no limit. With 0, no model answers."),
     )
     tokens = token_field(
         _("Workspace: tokens a month"),
@@ -112,9 +112,7 @@ class MemberLimitForm(NoticesOthers, forms.Form):
     which = forms.ChoiceField(
         label=_("Limit of this member"), choices=WhichLimit.choices, widget=forms.RadioSelect
     )
-    cost = cost_field(
-        _("Cost a month"), _("Of a limit of their own. In the currency of your prices.")
-    )
+    cost = cost_field(_("Cost a month"), _("Of a limit of their own. In US dollars."))
     tokens = token_field(_("Tokens a month"), _("Of a limit of their own."))
 
     def __init__(self, *args: Any, own: MonthLimit | None, **options: Any) -> None:

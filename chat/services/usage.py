@@ -29,7 +29,7 @@ class ModelUsage:
     prompt_tokens: int
     completion_tokens: int
     cost: Decimal | None
-    """In the currency of the workspace's prices; None: nothing of it has a known price."""
+    """In US dollars; None: nothing of it has a known price."""
     unpriced: int
     """Questions whose price is not known, and which the cost leaves out."""
 
