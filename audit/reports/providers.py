@@ -160,17 +160,21 @@ class CallAction:
 CallActions = Callable[["AuditEntry", "User", "Actor"], Sequence[CallAction]]
 
 
+def _nothing(*_asked: object) -> tuple[()]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSource:
-    """How to ask an app for what it knows; None is what it does not know."""
+    """How to ask an app for what it knows."""
 
-    uptime: Uptime | None = None
-    models: Models | None = None
-    quotas: Quotas | None = None
-    call_actions: CallActions | None = None
-    tools: Tools | None = None
-    approvals: Approvals | None = None
-    jobs: Jobs | None = None
+    uptime: Uptime = _nothing
+    models: Models = _nothing
+    quotas: Quotas = _nothing
+    call_actions: CallActions = _nothing
+    tools: Tools = _nothing
+    approvals: Approvals = _nothing
+    jobs: Jobs = _nothing
     spending: Spendings | None = None
 
 
@@ -185,8 +189,7 @@ def register_source(source: ReportSource) -> None:
 
 def call_actions_of(entry: AuditEntry, user: User, actor: Actor) -> Sequence[CallAction]:
     """Give what this person can do with a call, as buttons of its page."""
-    asked = (one.call_actions for one in _sources if one.call_actions)
-    return [one for ask in asked for one in ask(entry, user, actor)]
+    return [one for source in _sources for one in source.call_actions(entry, user, actor)]
 
 
 def register_rules(sentences: Mapping[str, str]) -> None:
@@ -204,20 +207,19 @@ def strips_of(
     workspace_id: UUID, since: datetime, until: datetime, pieces: int
 ) -> Sequence[UptimeStrip]:
     """Give each server's strip."""
-    asked = (one.uptime for one in _sources if one.uptime)
-    return [strip for ask in asked for strip in ask(workspace_id, since, until, pieces)]
+    return [
+        strip for source in _sources for strip in source.uptime(workspace_id, since, until, pieces)
+    ]
 
 
 def usage_of(workspace_id: UUID, since: datetime, until: datetime) -> Sequence[Usage]:
     """Give the use of each model."""
-    asked = (one.models for one in _sources if one.models)
-    return [usage for ask in asked for usage in ask(workspace_id, since, until)]
+    return [usage for source in _sources for usage in source.models(workspace_id, since, until)]
 
 
 def quotas_of(workspace_id: UUID) -> Sequence[Quota]:
     """Give the quotas that are set."""
-    asked = (one.quotas for one in _sources if one.quotas)
-    return [quota for ask in asked for quota in ask(workspace_id)]
+    return [quota for source in _sources for quota in source.quotas(workspace_id)]
 
 
 def spending_of(workspace_id: UUID) -> Spending | None:
@@ -228,18 +230,15 @@ def spending_of(workspace_id: UUID) -> Spending | None:
 
 def tools_of(workspace_id: UUID) -> Sequence[KnownTool]:
     """Give the tools that may be used."""
-    asked = (one.tools for one in _sources if one.tools)
-    return [tool for ask in asked for tool in ask(workspace_id)]
+    return [tool for source in _sources for tool in source.tools(workspace_id)]
 
 
 def approvals_of(workspace_id: UUID, most: int) -> Sequence[WaitingCall]:
     """Give the calls that wait for approval, the oldest first."""
-    asked = (one.approvals for one in _sources if one.approvals)
-    found = [one for ask in asked for one in ask(workspace_id, most)]
+    found = [one for source in _sources for one in source.approvals(workspace_id, most)]
     return sorted(found, key=lambda one: one.since)[:most]
 
 
 def jobs_of(workspace_id: UUID) -> Sequence[Job]:
     """Give the work in the background."""
-    asked = (one.jobs for one in _sources if one.jobs)
-    return [job for ask in asked for job in ask(workspace_id)]
+    return [job for source in _sources for job in source.jobs(workspace_id)]
