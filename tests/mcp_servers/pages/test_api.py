@@ -155,13 +155,15 @@ def test_whoever_is_refused_for_now_reads_when_to_ask_again(
         "queue_seconds": 0,
     }
     trusted.save()
-    assert calls.slots_of(connection_spec(trusted)).try_take()
+    slots = calls.slots_of(connection_spec(trusted))
+    assert slots.try_take()
     answer = tenant.client("admin").post(
         f"/api/tools/{tool_of(trusted, 'echo').pk}/test/",
         {"arguments": {"text": "hi"}},
         content_type="application/json",
         headers={"X-Workspace": tenant.workspace.slug},
     )
+    slots.give_back()
     assert (answer.status_code, answer["Retry-After"]) == (429, "5")
     assert answer.json()["errors"][0]["code"] == "server_busy"
 
