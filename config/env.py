@@ -32,6 +32,8 @@ Network = IPv4Network | IPv6Network
 SECRET_KEY_MIN_LENGTH = 32
 KEY_SIZE_BYTES = 32
 METRICS_TOKEN_MIN_LENGTH = 16
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Names by which only this machine reaches itself."""
 _SAMPLE_SECRET = re.compile(
     r"django-insecure|change.?me|example|sample|default|placeholder|your.?(secret|key)|insecure|password|s3cr3t",
     re.I,
@@ -543,6 +545,11 @@ class Environment(BaseSettings):
     def is_https(self) -> bool:
         """Whether every way in is encrypted, so that cookies may be bound to it."""
         return all(origin.startswith("https://") for origin in self.public_origins)
+
+    @property
+    def has_public_name(self) -> bool:
+        """Whether browsers reach this installation by a name that is not this machine's own."""
+        return any(urlsplit(one).hostname not in LOOPBACK for one in self.public_origins)
 
     @property
     def has_embedded_worker(self) -> bool:

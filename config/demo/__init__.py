@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chat.models import Bud
-from config.demo.people import PASSWORD, PEOPLE, SLUG, seed_people
+from config.demo.people import PASSWORD, PEOPLE, SLUG, seed_people, takes_known_password
 from mcp_servers.models import McpServer, ServerStatus
 from mcp_servers.registry.demo.programs import PROGRAMS
 from mcp_servers.registry.services import ensure_program, refresh_tools
@@ -20,7 +20,7 @@ from workspaces.middleware import actor_for
 from workspaces.models import User, Workspace
 from workspaces.yaml_text import read_yaml
 
-__all__ = ["PASSWORD", "PEOPLE", "SLUG", "seed_demo"]
+__all__ = ["PASSWORD", "PEOPLE", "SLUG", "seed_demo", "takes_known_password"]
 
 logger = logging.getLogger(__name__)
 

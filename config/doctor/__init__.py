@@ -12,6 +12,7 @@ from typing import Final
 from config.doctor.backups import check_backups, check_restores
 from config.doctor.broker import check_redis
 from config.doctor.database import check_database, check_row_security
+from config.doctor.demo import check_demo
 from config.doctor.findings import DoctorFinding, FindingState, failed, look
 from config.doctor.log import check_seals, check_triggers
 from config.doctor.machine import (
@@ -83,6 +84,7 @@ _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "Redis": check_redis,
     "clocks": check_clocks,
     "keys": check_keys,
+    "demo": check_demo,
     "disk": check_disk,
     "triggers": check_triggers,
     "queues": check_queues,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from django.conf import settings
 
 from chat.models import Bud
 from config.demo import CONTENT, seed_demo
+from config.doctor import FindingState, examine_part
+from config.management.commands import up
 from config.workspace_files import WorkspaceTarget, apply_file
 from mcp_servers.models import McpServer, ServerStatus
 from tests.factories import Tenant
+from workspaces.models import User, Workspace
 from workspaces.yaml_text import read_yaml
 
 pytestmark = pytest.mark.django_db
@@ -30,6 +36,47 @@ def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
     seed_demo()
     assert buds.get(slug="clock").name == "Our clock"
     assert buds.get(slug="writer").makes_artifacts
+
+
+PUBLIC = "https://chat.example.org"
+LEFT_OUT = "There is no demo workspace: others can reach this address"
+
+
+def start(
+    monkeypatch: pytest.MonkeyPatch,
+    origin: str,
+    *,
+    host: str = "127.0.0.1",
+    demo: bool | None = None,
+) -> str:
+    """What `up` writes before it serves a new installation."""
+    config = settings.TRELLIS.model_copy(update={"public_origins": (origin,)})
+    monkeypatch.setattr(settings, "TRELLIS", config)
+    monkeypatch.setattr(up, "is_new", lambda connection: True)
+    heard = io.StringIO()
+    up.Command(stdout=heard, stderr=heard)._prepare(host, wants_demo=demo)
+    return heard.getvalue()
+
+
+def test_others_are_given_no_password_that_everybody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-1111: the demo comes by itself only where this machine alone reaches Trellis."""
+    assert LEFT_OUT in start(monkeypatch, "http://localhost:8000", host="0.0.0.0")
+    assert LEFT_OUT in start(monkeypatch, PUBLIC)
+    assert LEFT_OUT not in start(monkeypatch, PUBLIC, demo=False)
+    assert not Workspace.objects.filter(slug="demo").exists()
+
+
+def test_a_demo_that_others_reach_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-1111: by `up` and by the doctor, for as long as its people can sign in with that password."""
+    warning = "the demo's password is known to all. Switch off"
+    assert warning not in start(monkeypatch, "http://localhost:8000")
+    assert Workspace.objects.filter(slug="demo").exists()
+    assert examine_part("demo").state is FindingState.OK
+    assert warning in start(monkeypatch, PUBLIC)
+    assert examine_part("demo").state is FindingState.LOOK
+    User.objects.filter(email__endswith="@demo.example").update(is_active=False)
+    assert warning not in start(monkeypatch, PUBLIC)
+    assert examine_part("demo").state is FindingState.OK
 
 
 def test_any_workspace_takes_the_demos_file(tenant: Tenant) -> None:

@@ -144,11 +144,11 @@ def test_a_wrong_clock_is_told(
     errors = io.StringIO()
     command = Command(stdout=io.StringIO(), stderr=errors)
     with patch("config.management.commands.up.call_command"):
-        command._prepare("127.0.0.1", has_demo=False)
+        command._prepare("127.0.0.1", wants_demo=False)
         assert errors.getvalue() == ""
         monkeypatch.setattr(machine, "database_now", lambda: database_now() - ahead)
         assert doctor.examine_part("clocks").text == line
-        command._prepare("127.0.0.1", has_demo=False)
+        command._prepare("127.0.0.1", wants_demo=False)
     assert f"Warning: {line}. Synchronise both" in errors.getvalue()
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import threading
+from argparse import BooleanOptionalAction
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ from django.db import connection
 
 from config.backups.archive import BackupError
 from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
-from config.doctor import FindingState, examine_part
-from config.env import normal_origin
+from config.doctor import DoctorFinding, FindingState, examine_part
+from config.doctor.demo import check_demo
+from config.env import LOOPBACK, normal_origin
 from config.installation.folder_lock import AlreadyServed, hold
 from workspaces.database.first_tables import is_new
 from workspaces.database.migration_state import count_missing, find_newer
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 
 WORKER_THREADS = 4
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class Command(BaseCommand):
@@ -48,7 +49,9 @@ class Command(BaseCommand):
             "--host", default=settings.TRELLIS.host, help="Address to listen on (127.0.0.1)."
         )
         parser.add_argument(
-            "--no-demo", action="store_true", help="Do not create the demo workspace."
+            "--demo",
+            action=BooleanOptionalAction,
+            help="Create the demo workspace. Left out, it is made where only this machine reaches Trellis.",
         )
 
     def handle(self, *_args: object, **options: Any) -> None:
@@ -57,7 +60,7 @@ class Command(BaseCommand):
         check_port(host, port)
         try:
             with self._alone():
-                self._prepare(host, has_demo=not options["no_demo"])
+                self._prepare(host, wants_demo=options["demo"])
                 serve(host, port, ready=lambda: self._greet(host, port))
         except KeyboardInterrupt:
             pass  # before it served
@@ -91,8 +94,9 @@ class Command(BaseCommand):
                 ) from None
             yield
 
-    def _prepare(self, host: str, *, has_demo: bool) -> None:
+    def _prepare(self, host: str, *, wants_demo: bool | None) -> None:
         """Bring the database up to date, and say so where that takes a while."""
+        was_new = is_new(connection)
         call_command("check")
         self._tell_of_migrations()
         call_command("migrate", interactive=False, verbosity=0)
@@ -100,14 +104,21 @@ class Command(BaseCommand):
             found = examine_part(part)
             is_wrong = found.state is FindingState.FAILED
             if is_wrong or (part == "clocks" and found.state is FindingState.LOOK):
-                self.stderr.write(f"Warning: {found.text}. {found.advice}")
-        if has_demo:
+                self._warn(found)
+        is_open = host not in LOOPBACK or settings.TRELLIS.has_public_name
+        if wants_demo or (wants_demo is None and not is_open):
             call_command("seed_demo")
-        if has_demo and host not in _LOOPBACK:
-            self.stderr.write(
-                "Warning: others can reach this address, and the demo's password is known to all. "
-                "Serve it with --no-demo, and switch the demo's people off in the admin."
+        elif wants_demo is None and was_new:
+            self.stdout.write(
+                "There is no demo workspace: others can reach this address, and the demo's password is known to all. "
+                "Start with --demo to have it all the same."
             )
+        found = check_demo("demo", is_open=is_open)
+        if found.state is FindingState.LOOK:
+            self._warn(found)
+
+    def _warn(self, found: DoctorFinding) -> None:
+        self.stderr.write(f"Warning: {found.text}. {found.advice}")
 
     def _tell_of_migrations(self) -> None:
         if is_new(connection):

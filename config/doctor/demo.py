@@ -1,0 +1,25 @@
+"""What the doctor sees of the demo: its password is known to all."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from config.demo import takes_known_password
+from config.doctor.findings import DoctorFinding, look, ok
+
+
+def check_demo(part: str, *, is_open: bool | None = None) -> DoctorFinding:
+    """Look whether others can sign in as the demo's people.
+
+    Args:
+        is_open: whether others reach Trellis; by default as the public origins say.
+    """
+    if not (settings.TRELLIS.has_public_name if is_open is None else is_open):
+        return ok(part, "nobody but this machine reaches Trellis")
+    if takes_known_password():
+        return look(
+            part,
+            "others can reach Trellis, and the demo's password is known to all",
+            "Switch off the accounts at demo.example in the admin, or sign in as each and change the password.",
+        )
+    return ok(part, "nobody can sign in with the demo's password")
