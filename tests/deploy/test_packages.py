@@ -207,6 +207,18 @@ def test_sample_proxies_keep_nobody_from_servers_that_are_well() -> None:
         assert int(found[1]) < 60
 
 
+def test_people_get_a_page_that_tries_again_while_no_server_answers() -> None:
+    """REL-2681: of both samples, and nothing stores it."""
+    nginx, caddy = ((DEPLOY / "proxies" / name).read_text() for name in ("nginx.conf", "Caddyfile"))
+    [page] = re.findall(r"return 503 '(.+)';", nginx)
+    assert re.findall(r"respond `(.+)` 503", caddy) == [page]
+    assert '<meta http-equiv="refresh" content="5">' in page
+    assert "error_page 502 504 =503 @away;" in nginx
+    for sample in (nginx, caddy):
+        assert re.search(r"Retry-After 5\b", sample)
+        assert re.search(r"Cache-Control no-store\b", sample)
+
+
 def test_proxies_and_the_chart_let_the_largest_import_pass() -> None:
     """REL-2325: what stands before a cluster refuses bodies of more than 1 MB unless it is told."""
     most = f"{Environment.model_fields['import_max_bytes'].default // 2**20 + 1}m"
