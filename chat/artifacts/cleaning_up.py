@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
@@ -21,7 +22,9 @@ ORPHAN_HOURS = 1
 """Far longer than any writing takes: what is younger may be about to get its row."""
 DELETED_DAYS = 7
 MOST_AT_ONCE = 5_000
-_BATCH = 200
+MOST_LOOKED_AT = 20_000
+"""Contents that one round looks at. The next one takes them in another order, so that it comes to all of them."""
+_BATCH = 500
 
 
 def sweep() -> int:
@@ -48,39 +51,42 @@ def purge_deleted() -> int:
 def _sweep_batch(paths: list[str]) -> int:
     files = [kind.objects.across_workspaces() for kind in FILES]
     named = named_contents(files, FileReading.objects.across_workspaces(), paths)
-    orphans = [path for path in paths if path not in named]
+    orphans = [path for path in paths if path not in named and _is_old(path)]
     drop(orphans)
     if orphans:
         logger.info("artifacts_swept", extra={"count": len(orphans)})
     return len(orphans)
 
 
+def _is_old(path: str) -> bool:
+    """Whether it is not of this hour. One request of the storage, so only what has no row is asked about."""
+    limit = timezone.now() - timedelta(hours=ORPHAN_HOURS)
+    try:
+        return artifact_storage().get_modified_time(path) < limit
+    except Exception:  # noqa: BLE001  removed meanwhile, in the words of the storage's backend
+        return False
+
+
 def _batches() -> Iterator[list[str]]:
-    old = islice(_old_paths(), MOST_AT_ONCE)
-    while batch := list(islice(old, _BATCH)):
+    paths = islice(_paths(), MOST_LOOKED_AT)
+    while batch := list(islice(paths, _BATCH)):
         yield batch
 
 
-def _old_paths() -> Iterator[str]:
-    """Every content that is not of this hour."""
+def _paths() -> Iterator[str]:
+    """Every content, folder by folder, in another order each time."""
     storage = artifact_storage()
-    limit = timezone.now() - timedelta(hours=ORPHAN_HOURS)
-    for folder in _folders():
-        for name in storage.listdir(folder)[1]:
-            path = f"{folder}/{name}"
-            try:
-                if storage.get_modified_time(path) < limit:
-                    yield path
-            except OSError:
-                continue  # removed meanwhile
+    for workspace in _shuffled(""):
+        for prefix in _shuffled(workspace):
+            folder = f"{workspace}/{prefix}"
+            for name in storage.listdir(folder)[1]:
+                yield f"{folder}/{name}"
 
 
-def _folders() -> Iterator[str]:
-    storage = artifact_storage()
+def _shuffled(folder: str) -> list[str]:
+    """The folders within one; none where nothing has ever been stored."""
     try:
-        workspaces = storage.listdir("")[0]
+        found: list[str] = artifact_storage().listdir(folder)[0]
     except FileNotFoundError:
-        return  # nothing has ever been stored
-    for workspace in workspaces:
-        for prefix in storage.listdir(workspace)[0]:
-            yield f"{workspace}/{prefix}"
+        return []
+    return random.sample(found, len(found))

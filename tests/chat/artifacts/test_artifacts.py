@@ -353,6 +353,23 @@ def test_orphans_are_swept_when_they_are_old(
     assert storage.read(made.version.path) == b"one"
 
 
+def test_a_round_that_does_not_come_to_all_contents_leaves_no_orphan_for_good(
+    tenant: Tenant, conversation: Conversation, folder: Path
+) -> None:
+    """REL-2682: what rows name takes up a round, and the next round begins elsewhere."""
+    for number in range(6):
+        make(tenant, conversation, name=f"{number}.md", content=str(number).encode())
+    storage.store(tenant.workspace.pk, b"orphan")
+    later = timezone.now() + timedelta(hours=2)
+    with (
+        patch("chat.artifacts.cleaning_up.timezone.now", return_value=later),
+        patch("chat.artifacts.cleaning_up.MOST_LOOKED_AT", 2),
+    ):
+        rounds = (cleaning_up.sweep() for _ in range(1_000))
+        assert next(found for found in rounds if found) == 1
+    assert len(stored_files(folder)) == 6
+
+
 def test_any_storage_of_djangos_kind_will_do(
     tenant: Tenant, conversation: Conversation, settings: Any
 ) -> None:
