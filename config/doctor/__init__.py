@@ -13,6 +13,7 @@ from config.doctor.backups import check_backups, check_restores
 from config.doctor.broker import check_redis
 from config.doctor.database import check_database, check_row_security
 from config.doctor.demo import check_demo
+from config.doctor.files import check_files
 from config.doctor.findings import DoctorFinding, FindingState, failed, look
 from config.doctor.log import check_seals, check_triggers
 from config.doctor.machine import (
@@ -75,7 +76,7 @@ def _run(part: str, check: Callable[[str], DoctorFinding]) -> DoctorFinding:
 
 
 _AWAY: Final = frozenset(fault.text for fault in (CONNECTIONS, DAMAGED, REFUSED, SILENT))
-_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "mail"})
+_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "files", "mail"})
 _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "versions": check_versions,
     "settings": check_settings,
@@ -86,6 +87,7 @@ _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "keys": check_keys,
     "demo": check_demo,
     "disk": check_disk,
+    "files": check_files,
     "triggers": check_triggers,
     "queues": check_queues,
     "background jobs": check_jobs,
@@ -97,6 +99,7 @@ _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
 }
 _QUICK: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "database": partial(check_database, is_patient=False),
+    "files": partial(check_files, is_patient=False),
     "mail": partial(check_mail, is_patient=False),
 }
 """The same in less time."""

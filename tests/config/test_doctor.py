@@ -12,10 +12,12 @@ import tempfile
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 import redis
+from django.core.files.storage import InMemoryStorage, storages
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test import Client
@@ -116,6 +118,30 @@ def test_secrets_that_do_not_open_are_found(tenant: Tenant) -> None:
     ModelProvider.unscoped.filter(pk=provider.pk).delete()
     assert states()["keys"] is FindingState.FAILED
     assert "TRELLIS_ENCRYPTION_KEYS" in advice("keys")
+
+
+class AwayStorage(InMemoryStorage):
+    """A storage elsewhere that nobody reaches."""
+
+    def _save(self, name: str, content: Any) -> str:
+        raise ConnectionError("secret-bucket.example.org")
+
+
+@pytest.mark.parametrize("name", ["artifacts", "audit_reports"])
+def test_a_storage_elsewhere_is_tried(settings: Settings, name: str) -> None:
+    """REL-2683: files of chats can lie in a bucket that refuses them, and nobody would know before the first upload."""
+    assert doctor.examine_part("files").text == "in folders of this machine"
+    memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    settings.STORAGES = {**settings.STORAGES, name: memory}
+    assert doctor.examine_part("files").text == "in InMemoryStorage"
+    assert storages[name].listdir("") == ([], []), "nothing of it stays"
+    settings.STORAGES = {**settings.STORAGES, name: {"BACKEND": f"{__name__}.AwayStorage"}}
+    found = doctor.examine_part("files")
+    assert found.state is FindingState.FAILED
+    assert "ConnectionError" in found.text
+    assert "secret-bucket" not in found.text
+    in_pages = {one.part: one.state for one in doctor.examine(is_patient=False)}
+    assert in_pages["files"] is FindingState.OK
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_it_is_full(

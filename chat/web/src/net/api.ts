@@ -65,7 +65,8 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
     .join(" ");
   const fallback =
     common.failedWith[response.status] ?? (response.status >= 500 ? common.serverFailed : common.failed);
-  const isPlain = response.status < 500 && response.status !== 401 && detail;
+  // 500 is a fault that nobody foresaw, so its text says nothing. The others from 500 on say what is out of reach.
+  const isPlain = ![401, 500].includes(response.status) && detail;
   return new ApiProblem(
     response.status,
     first?.code ?? `http_${response.status}`,

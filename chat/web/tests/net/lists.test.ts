@@ -41,6 +41,17 @@ describe("problems of the API", () => {
     const problem = await problemOf(new Response(JSON.stringify(body), { status: 400 }));
     expect(problem).toMatchObject({ code: "blank", message: "title: May not be blank.", status: 400 });
   });
+  it("say what is out of reach (REL-2684), and nothing of a fault that nobody foresaw", async () => {
+    const body = {
+      type: "server_error",
+      errors: [{ code: "storage_unavailable", detail: "The storage is full." }],
+    };
+    const [full, fault] = await Promise.all(
+      [507, 500].map((status) => problemOf(new Response(JSON.stringify(body), { status }))),
+    );
+    expect(full?.message).toBe("The storage is full.");
+    expect(fault?.message).toBe("The server had a problem and logged it. Try again in a moment.");
+  });
   it("hide what a broken server says", async () => {
     const problem = await problemOf(new Response("<html>Traceback</html>", { status: 502 }));
     expect(problem.message).not.toContain("Traceback");
