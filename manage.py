@@ -10,8 +10,13 @@ import gc
 import os
 import select
 import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from config import bootstrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def main(argv: list[str]) -> int:
@@ -47,7 +52,7 @@ def main(argv: list[str]) -> int:
     from workspaces.database.row_security import everywhere
 
     try:
-        with everywhere():  # whoever may run commands here owns the platform
+        with everywhere(), _written_out():  # whoever may run commands here owns the platform
             execute_from_command_line(argv)
     except KeyboardInterrupt:
         return 130
@@ -78,6 +83,17 @@ def _explain(error: Exception) -> str | None:
 
     fault = find_fault(error)
     return None if fault is None else f"This cannot be done: {fault.text}. {fault.advice}"
+
+
+@contextmanager
+def _written_out() -> Iterator[None]:
+    """Write what is printed before Python ends, which would complain if nobody reads it any more."""
+    try:
+        yield
+    except SystemExit:  # as after --help
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
 
 
 def _has_reader_left() -> bool:
