@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q
 from django.db.models.functions import Left
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from chat.services.buds import offered_servers, offered_tools
 from mcp_servers.client.values import Effect, ToolFacts
+from mcp_servers.models import McpTool
 from mcp_servers.registry.consent.policy import decide
 
 if TYPE_CHECKING:
@@ -53,22 +54,19 @@ def picker_of(workspace: Workspace, bud: Bud | None) -> dict[str, Any]:
 def _left_out(workspace: Workspace) -> dict[str, dict[str, str]]:
     """Give the tools that no bud gets now, by their servers' ids, each with the reason."""
     rows = offered_tools(workspace.pk)
-    refused = rows.exclude(pk__in=rows.callable().order_by().values("pk")).order_by("name")
+    sound = McpTool.objects.for_workspace(workspace.pk).callable()
+    refused = rows.exclude(pk__in=sound.order_by().values("pk")).order_by("name")
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
     # Without their definitions, which are large and decide nothing here.
-    for server_id, name, is_on, is_enabled, problem, is_accepted in refused.values_list(
-        "server_id",
-        "name",
-        "server__is_active",
-        "is_enabled",
-        "problem",
-        Q(approved_hash=F("definition_hash")),
+    for server_id, name, is_on, is_enabled, problem, approved, current in refused.values_list(
+        *("server_id", "name", "server__is_active", "is_enabled", "problem"),
+        *("approved_hash", "definition_hash"),
     ):
         facts = ToolFacts(
             is_server_active=is_on,
             is_enabled=is_enabled,
             problem=problem,
-            is_quarantined=not is_accepted,
+            is_quarantined=approved != current,
             override=Effect.DENY,
         )
         found[str(server_id)][name] = gettext(decide(facts).reason)

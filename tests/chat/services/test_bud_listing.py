@@ -40,7 +40,11 @@ def test_buds_that_are_in_use_lead_to_a_chat_with_them(tenant: Tenant) -> None:
     many_buds(tenant, 2)
     archived, used = Bud.objects.for_workspace(tenant.workspace).order_by("name", "-is_archived")
     client = tenant.client("admin")
-    for where in ("/w/acme/buds/", reverse("admin:chat_bud_changelist"), f"/w/acme/buds/{used.pk}/"):
+    for where in (
+        "/w/acme/buds/",
+        reverse("admin:chat_bud_changelist"),
+        f"/w/acme/buds/{used.pk}/",
+    ):
         page = client.get(where).content.decode()
         assert f'href="/w/acme/?bud={used.pk}"' in page, where
         assert f"?bud={archived.pk}" not in page
