@@ -236,7 +236,7 @@ async def test_who_waits_for_a_snapshot_and_stops_following_hears_so(
             if event["type"] == "check":
                 await socket.say(type="ack", number=event["number"])
             elif event.get("ref") in answers:
-                answers[event["ref"]].append(event.get("code", event["type"]))
+                answers[event["ref"]].append(str(event.get("code", event["type"])))
         assert list(answers.values()) == [
             ["snapshot"],
             *[["conflict"]] * 4,
