@@ -59,7 +59,8 @@ class StdioProgramAdmin(PlatformModelAdmin):
             if missing := version_pins.missing_files(obj.command, obj.args):
                 message = _(
                     "%(missing)s is not on this machine, so servers that run this program cannot start here. Install it"
-                    " or correct the path, then save this program again: Trellis starts only the files that it saw."
+                    " (in a container: in its image) or correct the path, then save this program again: Trellis starts"
+                    " only the files that it saw."
                 )
                 messages.warning(request, message % {"missing": ", ".join(missing)})
             elif not change:
