@@ -87,10 +87,10 @@ def redact_known(value: Any, *, workspace_id: WorkspaceId) -> Any:
     For what people and models read: a name or a shape alone is no reason to change it.
     """
     mask = partial(mask_known, workspace_id=str(workspace_id))
-    return _redact_known(value, mask, _Names(mask))
+    return _redact_known(value, mask, MaskedNames(mask))
 
 
-def _redact_known(value: Any, mask: Callable[[str], str], names: _Names) -> Any:
+def _redact_known(value: Any, mask: Callable[[str], str], names: MaskedNames) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, (dict, Mapping)):  # a dict is told faster than a Mapping
@@ -103,11 +103,13 @@ def _redact_known(value: Any, mask: Callable[[str], str], names: _Names) -> Any:
     return value
 
 
-class _Names:
-    """The keys of the objects within one value, as they may be shown. Ordinary words stay."""
+class MaskedNames:
+    """The keys of the objects within one value, as they may be shown. Ordinary words stay, unless the caller says otherwise."""
 
-    def __init__(self, mask: Callable[[str], str]) -> None:
-        self._mask = mask
+    def __init__(
+        self, mask: Callable[[str], str], *, stays: Callable[[str], bool] = is_plain
+    ) -> None:
+        self._mask, self._stays = mask, stays
         self._clean: set[str] = set()
         """Those without secrets: objects in a list have the same few."""
 
@@ -125,7 +127,7 @@ class _Names:
 
     def _shown(self, name: str) -> str:
         masked = self._mask(name)
-        return name if masked == name or is_plain(name) else masked
+        return name if masked == name or self._stays(name) else masked
 
 
 def _made_distinct(names: Sequence[str], shown: Sequence[str]) -> list[str]:
@@ -261,7 +263,7 @@ class _Redaction:
     def __init__(self, note: Note | None, workspace_id: str) -> None:
         self._note = note or (lambda _place, _rule: None)
         self._mask = partial(_redact_text, workspace_id=workspace_id)
-        self._names = _Names(lambda name: self._mask(name)[0])
+        self._names = MaskedNames(lambda name: self._mask(name)[0])
 
     def value(self, value: Any, path: tuple[str | int, ...]) -> Any:
         if isinstance(value, str):

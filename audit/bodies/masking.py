@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from audit.bodies.detectors import DETECTORS
 from workspaces.errors import InvalidInput
-from workspaces.redaction import MASK, redact
+from workspaces.redaction import MASK, MaskedNames, redact
 
 if TYPE_CHECKING:
     import jsonpath
@@ -112,29 +112,54 @@ class Masking:
         for path in self.paths:
             masked = _mask_path(value, masked, path, root, marks)
         if self.detectors:
-            masked = self._detect(masked, (), marks)
+            masked = _Detection(self.detectors, marks).value(masked, ())
         return masked, marks.found
 
-    def _detect(self, value: Any, place: tuple[str | int, ...], marks: _Marks) -> Any:
+
+class _Detection:
+    """One value, in which personal data is masked, also where it is a key."""
+
+    def __init__(self, detectors: Sequence[str], marks: _Marks) -> None:
+        self._detectors = detectors
+        self._marks = marks
+        # A number is as ordinary as a word, and may be a card's.
+        self._names = MaskedNames(lambda name: self._find(name)[0], stays=lambda _name: False)
+
+    def value(self, value: Any, place: tuple[str | int, ...]) -> Any:
         if isinstance(value, dict):
-            return {key: self._detect(item, (*place, key), marks) for key, item in value.items()}
+            return {
+                shown: self._named(key, item, (*place, shown))
+                for (key, item), shown in zip(value.items(), self._names.of(value), strict=True)
+            }
         if isinstance(value, list):
-            return [self._detect(item, (*place, at), marks) for at, item in enumerate(value)]
+            return [self.value(item, (*place, at)) for at, item in enumerate(value)]
         if isinstance(value, str):
-            return self._detect_text(value, place, marks)
+            return self._text(value, place)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            text = self._detect_text(str(value), place, marks)
+            text = self._text(str(value), place)
             return value if text == str(value) else text
         return value
 
-    def _detect_text(self, text: str, place: tuple[str | int, ...], marks: _Marks) -> str:
-        for name in self.detectors:
+    def _named(self, name: str, value: Any, place: tuple[str | int, ...]) -> Any:
+        if place[-1] != name:
+            self._text(name, place)
+        return self.value(value, place)
+
+    def _text(self, text: str, place: tuple[str | int, ...]) -> str:
+        masked, rules = self._find(text)
+        for rule in rules:
+            self._marks.note(place, rule)
+        return masked
+
+    def _find(self, text: str) -> tuple[str, list[str]]:
+        rules = []
+        for name in self._detectors:
             spans = DETECTORS[name][1](text)
             if spans:
-                marks.note(place, name)
+                rules.append(name)
             for start, end in reversed(spans):
                 text = f"{text[:start]}{MASK}{text[end:]}"
-        return text
+        return text, rules
 
 
 @dataclass(slots=True)

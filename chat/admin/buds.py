@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
@@ -28,9 +30,10 @@ if TYPE_CHECKING:
 class BudAdmin(WorkspaceModelAdmin):
     section = AdminSection.BUDS
     manage_permission = Permission.MANAGE_BUDS
-    list_display = ["name", "model_used", "state", "updated_at"]
+    list_display = ["name", "model_used", "state", "updated_at", "chat"]
     list_filter = ["is_archived"]
-    list_select_related = ["provider"]
+    names: ClassVar = {"is_archived": _("archived")}
+    list_select_related = ["provider", "workspace"]
     search_fields = ["name", "slug", "description"]
     actions = ["archive", "put_back"]
 
@@ -77,6 +80,14 @@ class BudAdmin(WorkspaceModelAdmin):
     def state(self, bud: Bud) -> Promise:
         """In words: a cross under "archived" would read as a failure."""
         return _("archived") if bud.is_archived else _("in use")
+
+    @admin.display(description=_("Chat"))
+    def chat(self, bud: Bud) -> str | None:
+        """The way into a chat with it; nobody begins one with an archived bud."""
+        if bud.is_archived:
+            return None
+        url = reverse("chat:home", args=[bud.workspace.slug], query={"bud": bud.pk})
+        return format_html('<a href="{}">{}</a>', url, _("Start a chat"))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # archived instead, so that its conversations stay

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
@@ -46,7 +46,7 @@ from workspaces.delivery.announcements import (
     user_group,
     workspace_group,
 )
-from workspaces.errors import DomainError, InvalidInput, NotFound
+from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.process.shutdown import is_shutting_down
 from workspaces.write_conflicts import as_conflict
 
@@ -243,7 +243,8 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             self._push(current)
             return
         if self._send_queue.is_clear:
-            await following.send_snapshot(conversation, command.ref)
+            if not await following.send_snapshot(conversation, command.ref):
+                raise NotFollowed
         else:
             # A snapshot for each question would pile up without end before a page that asks and does not read.
             following.ask_later(conversation.pk, command.ref)
@@ -260,7 +261,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             logger.info("not_warmed_up", exc_info=True)
 
     async def unsubscribe(self, command: commands.Unsubscribe) -> None:
-        self._following.end(command.conversation_id)
+        await self._tell_not_followed(self._following.end(command.conversation_id))
         await self._leave(conversation_group(command.conversation_id))
         self._push(Accepted(ref=command.ref))
 
@@ -302,6 +303,12 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         failed = CommandFailed(ref=ref, code=code, message=message, details=details or None)
         await self.send(encode(failed.as_json()))
 
+    async def _tell_not_followed(self, refs: Iterable[str]) -> None:
+        """Answer commands that waited for a snapshot of what the page has closed since."""
+        for ref in refs:
+            error = NotFollowed()
+            await self._tell_error(error.code, error.message, ref)
+
     async def _write(self) -> None:
         """The one place that sends events, in order."""
         try:
@@ -321,7 +328,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
     async def _heal(self, conversation_id: UUID) -> None:
         try:
             conversation = await in_database(self.access.conversation, conversation_id)
-            await self._following.heal(conversation)
+            await self._tell_not_followed(await self._following.heal(conversation))
         except DomainError as error:
             for ref in self._following.end(conversation_id):
                 await self._tell_error(error.code, error.message, ref)
@@ -377,6 +384,13 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
         self._budget_at = now
         if self._budget < 0:
             raise _Abuse
+
+
+class NotFollowed(Conflict):
+    """What a page asked for is not sent, since the page has closed it meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(_("This page no longer follows the conversation."))
 
 
 class _Abuse(Exception):

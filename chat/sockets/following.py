@@ -15,6 +15,7 @@ from chat.sockets.send_queue import SendQueue
 from chat.values import MessageStatus
 from chat.wire.events import Current, encode
 from workspaces.database import in_database
+from workspaces.errors import DomainError
 
 logger = logging.getLogger(__name__)
 
@@ -101,20 +102,27 @@ class Following:
         self.stale.add(conversation_id)
         self._queue.nudge()
 
-    async def heal(self, conversation: Conversation) -> None:
-        """Send a snapshot, which answers all commands that have waited for one."""
-        first = next(iter(self._refs.get(conversation.pk, ())), None)
-        await self.send_snapshot(conversation, first)
-        seq = self._sent_seqs.get(conversation.pk)
-        if seq is None:
-            return
-        for ref in self._refs.pop(conversation.pk, ()):
-            if ref != first:
-                current = Current(ref=ref, conversation_id=conversation.pk, seq=seq)
-                self._queue.push(encode(current.as_json()))
+    async def heal(self, conversation: Conversation) -> list[str]:
+        """Send a snapshot, which answers all commands that have waited for one.
 
-    async def send_snapshot(self, conversation: Conversation, ref: str | None = None) -> None:
-        """Send a snapshot, then what has happened while it was read."""
+        Gives those that nothing will answer now, since the page has closed it meanwhile.
+        """
+        refs = self._refs.pop(conversation.pk, [])
+        try:
+            is_sent = await self.send_snapshot(conversation, refs[0] if refs else None)
+        except DomainError:
+            self._refs.setdefault(conversation.pk, []).extend(refs)
+            raise
+        if not is_sent:
+            return refs
+        for ref in refs[1:]:
+            seq = self._sent_seqs[conversation.pk]
+            current = Current(ref=ref, conversation_id=conversation.pk, seq=seq)
+            self._queue.push(encode(current.as_json()))
+        return []
+
+    async def send_snapshot(self, conversation: Conversation, ref: str | None = None) -> bool:
+        """Send a snapshot, then what has happened while it was read. False: the page has closed it meanwhile."""
         held = self._held.setdefault(conversation.pk, [])
         try:
             # Encoded off the loop: a long conversation is megabytes.
@@ -122,7 +130,7 @@ class Following:
         finally:
             self._held.pop(conversation.pk, None)
         if conversation.pk not in self._sent_seqs:
-            return  # the page has closed it meanwhile
+            return False
         self._sent_seqs[conversation.pk] = seq
         frames = [frame, *_since(conversation.pk, streaming)]
         for later, number in held:
@@ -130,6 +138,7 @@ class Following:
                 self._sent_seqs[conversation.pk] = number
                 frames.append(later)
         self._queue.let_in(frames)
+        return True
 
     def _start_over(self) -> None:
         """A slow reader is given fresh snapshots instead of an endless queue."""

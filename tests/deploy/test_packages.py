@@ -22,6 +22,7 @@ from django.test import Client
 
 from config.bootstrap import VENV, child_environment
 from config.env import ROOT, Environment
+from mcp_servers.registry.catalogue.platform_source import shipped_servers
 from tests.deploy.packages import DEPLOY, OURS, command_of, services
 from tests.extent import IS_FULL
 from tests.fakes.mcp_server import Listening, Receive, Scope, Send
@@ -256,6 +257,22 @@ def test_the_image_is_not_root_and_says_how_it_is() -> None:
     assert _containerfile("USER") == ["10001:10001"]
     assert "/healthz" in _containerfile("HEALTHCHECK")[0]
     assert not set(_ignored()) & {"config", "chat", "audit", "mcp_servers", "workspaces", "deploy"}
+
+
+def test_programs_of_the_catalogue_find_node_and_uv_in_the_image(tmp_path: Path) -> None:
+    """REL-2726: where entries name them, on the search path that programs have, without the platform's environment."""
+    [step] = [one for one in _containerfile("RUN") if one.startswith("ln -s ")]
+    assert step.endswith(" /usr/bin/")
+    there = step.replace("/app/.venv", str(VENV)).replace("/usr/bin/", str(tmp_path))
+    subprocess.run(["/bin/sh", "-c", there], check=True)
+    home = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:/bin"}
+    for name in ("npx", "uvx"):
+        done = subprocess.run(
+            [tmp_path / name, "--version"], env=home, capture_output=True, text=True, check=True
+        )
+        assert re.search(r"\d+\.\d+", done.stdout)
+    recipes = (one.program for one in shipped_servers().servers if one.program is not None)
+    assert {one.command for one in recipes} <= {"python", "/usr/bin/node", "/usr/bin/npx"}
 
 
 @pytest.mark.skipif(not IS_FULL, reason="runs with test --full")

@@ -138,11 +138,14 @@ def test_one_of_many_models_is_found_and_a_provider_in_use_is_told(
 
 
 def test_what_a_judge_said_stands_with_the_result(admin: Page, keeper: ScriptedModel) -> None:
-    """REL-1485: in the editor, with the check that it was about."""
+    """REL-1485: in the editor, with the check that it was about. REL-2721: the list leads to a chat with a bud, too."""
     keeper.clear()
     keeper.say("Good day.")
     keeper.say("NO\nThe answer greets, and gives no opening hours.")
     admin.goto("/w/demo/buds/")
+    admin.get_by_role("link", name="Start a chat with Keeper", exact=True).click()
+    expect(admin.get_by_role("textbox", name="Message Keeper")).to_be_visible()
+    admin.go_back()
     admin.get_by_role("link", name="Keeper", exact=True).click()
     checks = admin.get_by_role("region", name="Checks")
     checks.get_by_role("button", name="Add a check").click()

@@ -107,7 +107,7 @@ def test_up_warns_of_secrets_that_do_not_open(row: ModelProvider) -> None:
         errors = io.StringIO()
         command = Command(stdout=io.StringIO(), stderr=errors)
         with patch("config.management.commands.up.call_command"):
-            command._prepare("127.0.0.1", has_demo=False)
+            command._prepare("127.0.0.1", wants_demo=False)
         return errors.getvalue()
 
     assert started() == ""

@@ -9,7 +9,6 @@ from allauth.account.internal.flows.email_verification import send_verification_
 from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.filters import BooleanFieldListFilter
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.http import HttpRequest
@@ -27,8 +26,6 @@ from workspaces.people.pictures import inline_picture
 from workspaces.people.platform import remove_picture_of, save_account, switch_account
 
 if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
     from workspaces.middleware import WorkspaceRequest
 
 admin.site.unregister(Group)
@@ -48,37 +45,17 @@ class _OneOfAnAddress(forms.ModelForm):
         return email
 
 
-_ACTIVE = _("Active")
-_OWNS_PLATFORM = _("Owner of the platform")
-
-
 class AccountForm(_OneOfAnAddress, UserChangeForm):
     """An account as it is stored."""
 
     class Meta(UserChangeForm.Meta):
-        labels: ClassVar = {"is_active": _ACTIVE, "is_superuser": _OWNS_PLATFORM}
+        labels: ClassVar = {
+            "is_active": _("Active"),
+            "is_superuser": _("Owner of the platform"),
+        }
         help_texts: ClassVar = {
             "is_superuser": _("They may do everything in the whole installation."),
         }
-
-
-class _NamedFilter(BooleanFieldListFilter):
-    """A filter with the name that the form and the list have for it."""
-
-    NAME: ClassVar[StrOrPromise]
-    horizontal = True  # as the package draws those of its own
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.title = str(self.NAME).lower()
-
-
-class _ByActive(_NamedFilter):
-    NAME = _ACTIVE
-
-
-class _ByOwner(_NamedFilter):
-    NAME = _OWNS_PLATFORM
 
 
 class NewAccountForm(_OneOfAnAddress, UserCreationForm):
@@ -113,12 +90,10 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
     list_display = [
-        *("email", "is_address_confirmed", "name", "active", "owns_platform", "last_login"),
+        *("email", "is_address_confirmed", "name", "is_active", "is_superuser", "last_login"),
     ]
-    list_filter = [
-        *(("is_active", _ByActive), ("is_superuser", _ByOwner)),
-        "is_address_confirmed",
-    ]
+    list_filter = ["is_active", "is_superuser", "is_address_confirmed"]
+    names: ClassVar = {"is_active": _("active"), "is_superuser": _("owner of the platform")}
     search_fields = ["email", "name"]
     ordering = ["email"]
     filter_horizontal = []
@@ -197,16 +172,6 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     )
     def remove_picture(self, request: HttpRequest, row: User) -> None:
         remove_picture_of(account=row, actor=actor_of(request))
-
-    @admin.display(description=_ACTIVE, ordering="is_active", boolean=True)
-    def active(self, account: User) -> bool:
-        """In the words of the form."""
-        return account.is_active
-
-    @admin.display(description=_OWNS_PLATFORM, ordering="is_superuser", boolean=True)
-    def owns_platform(self, account: User) -> bool:
-        """In the words of the form."""
-        return account.is_superuser
 
     @admin.display(description=_("Password"))
     def new_password(self, account: User) -> str:

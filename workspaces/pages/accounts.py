@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -14,18 +15,24 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMultiAlternatives
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from workspaces.actors import Source
 from workspaces.delivery.mails import compose, public_url
 from workspaces.errors import NotFound
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
-from workspaces.models import Invitation, JoinLink
+from workspaces.middleware import actor_for, client_address
+from workspaces.models import Invitation, JoinLink, User
 from workspaces.people.email_addresses import is_address_of
 from workspaces.people.joining import find_join_link, is_for
-from workspaces.people.services import find_invitation
+from workspaces.people.services import accept_invitation, find_invitation
 from workspaces.words.formats import written_for
 from workspaces.words.names import seen_name
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
 
 SESSION_KEY = "invitation_token"
 JOIN_KEY = "join_token"
@@ -76,6 +83,12 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
         forget_tries(request, str(credentials.get("email", "")))
+
+    def pre_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse | None:
+        refusal: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        if refusal is None and kwargs["signup"]:
+            _join_as_invited(request, user)
+        return refusal
 
     def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **kwargs)
@@ -155,6 +168,15 @@ class AddressView(EmailView):
 class InvitedSignupView(SignupView):
     """The form of a new account, with the address that was invited: no other one would be taken."""
 
+    def closed(self) -> HttpResponse:
+        """Have the page of what they came with say that it has ended."""
+        if SESSION_KEY in self.request.session:
+            return redirect("workspaces:accept_invitation")
+        if JOIN_KEY in self.request.session:
+            return redirect("workspaces:join")
+        closed: HttpResponse = super().closed()
+        return closed
+
     def get_initial(self) -> dict[str, Any]:
         invitation = invitation_of(self.request)
         invited = {"email": invitation.email} if invitation else {}
@@ -170,6 +192,24 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
         return find_invitation(token)
     except NotFound:
         return None
+
+
+def _join_as_invited(request: HttpRequest, user: User) -> None:
+    """Join by the invitation that a new account came with, so that its first sign-in is in the workspace's log."""
+    invitation = invitation_of(request)
+    if invitation is None:
+        return  # it has ended since the form was sent, and its page says so
+    actor = actor_for(
+        user,
+        None,
+        source=Source.WEB,
+        ip_address=client_address(request),
+        request_id=cast("WorkspaceRequest", request).request_id,
+    )
+    with suppress(NotFound):  # it ended just now
+        accept_invitation(token=request.session[SESSION_KEY], user=user, actor=actor)
+        words = {"name": invitation.workspace.name}
+        messages.success(request, _("Welcome to %(name)s.") % words)
 
 
 def join_link_of(request: HttpRequest) -> JoinLink | None:

@@ -9,7 +9,7 @@ import { startApp } from "./app/start";
 import { DropArea, refuseFiles } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { noteChat } from "./browser/last-chat";
-import { chooser } from "./chat/composer/choice";
+import { chooseHomeBud, chooser } from "./chat/composer/choice";
 import { ChooserDialog } from "./chat/composer/chooser";
 import { comparing } from "./chat/composer/comparing";
 import { followDrafts, HOME, sendDrafts } from "./chat/composer/draft";
@@ -103,13 +103,15 @@ function App() {
   );
 }
 
-/** Pages outside the chat lead here with `?waiting` or `?search`. */
+/** Pages outside the chat lead here with `?waiting`, `?search` or `?bud=` and the bud to talk to. */
 function openWanted(): void {
   const wanted = new URLSearchParams(location.search);
-  if (!wanted.has("waiting") && !wanted.has("search")) return;
+  const bud = wanted.get("bud");
+  if (!wanted.has("waiting") && !wanted.has("search") && !bud) return;
   history.replaceState(history.state, "", location.pathname);
   isWaitingOpen.value = wanted.has("waiting");
-  isSearchOpen.value = !wanted.has("waiting");
+  isSearchOpen.value = wanted.has("search") && !wanted.has("waiting");
+  if (bud) chooseHomeBud(bud);
 }
 
 const root = document.getElementById("app");

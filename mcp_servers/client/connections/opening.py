@@ -14,6 +14,7 @@ from mcp_servers.client.connections.failures import CONNECTION_CLOSED, leaf_of
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
+from mcp_servers.client.connections.turning_away import TurningAway
 from mcp_servers.client.icon_sources import icon_sources
 from mcp_servers.client.sdk import mcp, mcp_types, shapes
 from mcp_servers.client.transports.stdio import OpenTransport
@@ -103,7 +104,7 @@ class Opener:
         )
         session = await stack.enter_async_context(
             mcp.ClientSession(
-                TapRead(read, self.tap),
+                TapRead(read, self.tap, TurningAway(write)),
                 TapWrite(write, self.tap),
                 client_info=shapes.CLIENT_INFO,
                 message_handler=self.hear,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_servers.client.connections.flights import CallRef, Flight
     from mcp_servers.client.connections.hooks import Kind
     from mcp_servers.client.connections.tracing import ConnectionTrace
+    from mcp_servers.client.connections.turning_away import TurningAway
 
 LISTS: Final = {
     "tools/list": "tools",
@@ -46,7 +47,7 @@ _MOST_ASKED: Final = 4096
 REQUESTS_AT_ONCE: Final = 100
 """Of a server over one connection. Each is a task and a message of ours, so a flood of them would fill the memory."""
 REQUESTS_PER_SECOND: Final = 20.0
-"""And from then on; more are not taken, nor answered."""
+"""And from then on; more are turned away."""
 TELL_SECONDS: Final = 60.0
 """Between two words in the trace that they are too many."""
 
@@ -134,7 +135,7 @@ class Tap:
         now = time.monotonic()
         if now >= self._tells_at:
             self._tells_at = now + TELL_SECONDS
-            self._trace.event("The server asks too much at once; what is too much is not answered.")
+            self._trace.event("The server asks too much at once; what is too much is turned away.")
         return False
 
     def received(self, item: object, flight: Flight | None = None) -> None:
@@ -350,6 +351,10 @@ class _Tapped:
 class TapRead(_Tapped):
     """A read stream that shows each message to the tap."""
 
+    def __init__(self, inner: Any, tap: Tap, turning_away: TurningAway) -> None:
+        super().__init__(inner, tap)
+        self._turning_away = turning_away
+
     @property
     def last_context(self) -> Any:
         """The sender's context variables, where the transport keeps them; the SDK looks for this name."""
@@ -368,19 +373,24 @@ class TapRead(_Tapped):
             while not self._shows(item := await self._inner.__anext__()):
                 pass
         except StopAsyncIteration:
-            self._tap.on_end()
+            self._end()
             raise
         return item
 
-    def _shows(self, item: object) -> bool:
+    def _shows(self, item: Any) -> bool:
         if not self._tap.takes(item):
+            self._turning_away.turn_away(item.message.id)
             return False
         context = self.last_context
         self._tap.received(item, context.get(CURRENT) if context is not None else None)
         return True
 
-    async def __aexit__(self, *exc_info: object) -> Any:
+    def _end(self) -> None:
+        self._turning_away.stop()
         self._tap.on_end()
+
+    async def __aexit__(self, *exc_info: object) -> Any:
+        self._end()
         return await super().__aexit__(*exc_info)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import OrderedDict
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final, cast
 
 import httpx2
@@ -24,6 +26,7 @@ from mcp_servers.client.transports.http_failures import (
     kind_of_status,
 )
 from mcp_servers.client.transports.messages import is_recorded
+from mcp_servers.client.transports.own_answers import OwnAnswers, answers_another, asked_id
 from mcp_servers.client.transports.surrogates import HalfMender, without_halves
 from workspaces.outbound.bounds import Pace
 
@@ -31,6 +34,7 @@ _EVENTS: Final = "text/event-stream"
 _TRANSPORT_FAILED_STATUS: Final = 599
 _MOST_MOVES: Final = 3
 _MOST_KNOWN: Final = 16
+_MOST_RESUMABLE: Final = 200
 _MAX_ERROR_BODY: Final = 64 * 1024
 STREAMS_AT_ONCE: Final = 20
 """That one connection may ask for right away."""
@@ -48,14 +52,15 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         self._moved: dict[httpx2.URL, httpx2.URL] = {}
         """Where the server has redirected to, so that a call is sent there at once."""
         self._pace = Pace(STREAMS_PER_SECOND, at_once=STREAMS_AT_ONCE)
+        self._resumable: OrderedDict[str, str] = OrderedDict()
+        """The last event of a request's stream, and the request: another stream goes on from there."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "DELETE":
             return await self._delete(request)
         if request.method != "POST":
-            await asyncio.sleep(self._pace.take(1))
-            response = await self._inner.handle_async_request(request)
-            return _bounded(response) if _type_of(response) == _EVENTS else response
+            return await self._listen(request)
+        asked = asked_id(request.content)
         for _ in range(_MOST_MOVES):
             request.url = self._moved.get(request.url, request.url)
         try:
@@ -68,7 +73,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
         if response.is_redirect:
             return await self._redirected(request, response)
         if response.is_success and content_type == _EVENTS:
-            return _bounded(response)
+            return self._bounded(request, response, asked)
         if response.is_success and content_type not in ("application/json", ""):
             await response.aclose()
             return _error(request, response, "not_mcp", status=502)
@@ -78,16 +83,42 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             return _failure(request, error)
         finally:
             await response.aclose()
-        if response.is_success:
-            if not _is_rpc(body):
-                return _error(request, response, "not_mcp", status=502)
-            return httpx2.Response(
-                response.status_code,
-                headers=_kept_headers(response),
-                content=without_halves(body),
-                request=request,
-            )
-        return _refused(request, response, body)
+        if not response.is_success:
+            return _refused(request, response, body)
+        return _answered(request, response, body, asked)
+
+    async def _listen(self, request: httpx2.Request) -> httpx2.Response:
+        """Open the stream of the server's own messages, or the rest of one that broke off."""
+        await asyncio.sleep(self._pace.take(1))
+        response = await self._inner.handle_async_request(request)
+        if _type_of(response) != _EVENTS:
+            return response
+        asked = self._resumable.get(request.headers.get("last-event-id", ""))
+        return self._bounded(request, response, asked)
+
+    def _bounded(
+        self, request: httpx2.Request, response: httpx2.Response, asked: str | None
+    ) -> httpx2.Response:
+        """The same, of an event stream that the SDK can read.
+
+        Args:
+            asked: the request that it answers; None: none.
+        """
+        # An event stream is UTF-8; in another encoding, what is counted would not be what is read.
+        response.headers["content-type"] = _EVENTS
+        response.request = request
+        response.stream = _CountedStream(cast("httpx2.AsyncByteStream", response.stream))
+        if asked is None:
+            return response
+        own = OwnAnswers(response, asked, partial(self._note_event, asked))
+        return httpx2.Response(
+            response.status_code, headers=response.headers, stream=own, request=request
+        )
+
+    def _note_event(self, asked: str, event_id: str) -> None:
+        self._resumable[event_id] = asked
+        if len(self._resumable) > _MOST_RESUMABLE:
+            self._resumable.popitem(last=False)
 
     async def _redirected(
         self, request: httpx2.Request, response: httpx2.Response
@@ -124,12 +155,19 @@ def _type_of(response: httpx2.Response) -> str:
     return given.partition(";")[0].strip().lower()
 
 
-def _bounded(response: httpx2.Response) -> httpx2.Response:
-    """The same, of an event stream that the SDK can read."""
-    # An event stream is UTF-8; in another encoding, what is counted would not be what is read.
-    response.headers["content-type"] = _EVENTS
-    response.stream = _CountedStream(cast("httpx2.AsyncByteStream", response.stream))
-    return response
+def _answered(
+    request: httpx2.Request, response: httpx2.Response, body: bytes, asked: str | None
+) -> httpx2.Response:
+    if not _is_rpc(body):
+        return _error(request, response, "not_mcp", status=502)
+    if asked is not None and answers_another(body, asked):
+        return _error(request, response, "unreadable", status=502)
+    return httpx2.Response(
+        response.status_code,
+        headers=_kept_headers(response),
+        content=without_halves(body),
+        request=request,
+    )
 
 
 def _refused(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
 from django.db import transaction
@@ -185,6 +185,7 @@ class McpResourceAdmin(SwitchedAdmin):
     )
     list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
     list_filter = ("is_enabled", "is_template")
+    names: ClassVar[Any] = {"is_template": _("template")}
     search_fields = ("uri", "name", "title")
     readonly_fields = (
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
@@ -263,8 +264,9 @@ class HealthCheckAdmin(ReadOnly, OfServerAdmin):
     where_from = _(
         "Trellis looks now and then whether each server answers. Here you see when it did, and what came of it."
     )
-    list_display = ("checked_at", "server", "has_answered", "latency", "error")
+    list_display = ("checked_at", "server", "is_ok", "latency", "error")
     list_filter = ("is_ok",)
+    names: ClassVar[Any] = {"is_ok": _("answered")}
     list_select_related = ("server",)
     fields = list_display
     readonly_fields = fields
@@ -272,7 +274,3 @@ class HealthCheckAdmin(ReadOnly, OfServerAdmin):
     @admin.display(description=_("latency"), ordering="latency_ms")
     def latency(self, check: HealthCheck) -> str | None:
         return in_milliseconds(check.latency_ms)
-
-    @admin.display(description=_("answered"), ordering="is_ok", boolean=True)
-    def has_answered(self, check: HealthCheck) -> bool:
-        return check.is_ok

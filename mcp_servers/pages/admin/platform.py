@@ -59,7 +59,8 @@ class StdioProgramAdmin(PlatformModelAdmin):
             if missing := version_pins.missing_files(obj.command, obj.args):
                 message = _(
                     "%(missing)s is not on this machine, so servers that run this program cannot start here. Install it"
-                    " or correct the path, then save this program again: Trellis starts only the files that it saw."
+                    " (in a container: in its image) or correct the path, then save this program again: Trellis starts"
+                    " only the files that it saw."
                 )
                 messages.warning(request, message % {"missing": ", ".join(missing)})
             elif not change:
@@ -129,6 +130,7 @@ class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     )
     list_display = ("name", "transport", "where", "is_required", "is_present")
     list_filter = ("is_required", "is_present", "transport")
+    names: ClassVar[Any] = {"is_required": _("required"), "is_present": _("still in the file")}
     search_fields: ClassVar[Any] = ("name",)
     fields = ("name", "transport", "where", "is_required", "is_present", "updated_at")
     readonly_fields = fields

@@ -156,9 +156,9 @@ def _entry(
             else _("The platform's owner has switched this program off.")
         )
         if actor.is_superuser and program is None and recipe.package:
-            problem += " " + _("Install it on this machine first: %(package)s") % {
-                "package": recipe.package
-            }
+            problem += " " + _(
+                "Install it on this machine first (in a container: in its image): %(package)s"
+            ) % {"package": recipe.package}
         if actor.is_superuser:
             owner_url = (
                 f"{reverse('admin:mcp_servers_stdioprogram_add')}?known={known.slug}"

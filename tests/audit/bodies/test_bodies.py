@@ -138,7 +138,7 @@ def test_what_was_altered_later_does_not_fit_its_commitment(tenant: Tenant, chan
 
 @pytest.mark.django_db
 def test_the_workspaces_own_rules_mask_texts_and_numbers_and_say_so(tenant: Tenant) -> None:
-    """SEC-94, SEC-107: by path, by key name, by kind of data; what was masked, and why, stands beside it."""
+    """SEC-94, SEC-107, SEC-1102: by path, by key name, by kind of data; what was masked, and why, stands beside it."""
     settle_policy(
         tenant,
         masked_paths=[
@@ -157,6 +157,7 @@ def test_the_workspaces_own_rules_mask_texts_and_numbers_and_say_so(tenant: Tena
             "rows": [{"salary": 5000}, {"salary": 6000, "iban": IBAN}],
             "card": 4111111111111111,
             "order": 4111111111111112,
+            "ann@example.org": {"ben@example.org": 1, CARD: 2},
         },
     )
     stored = read_body(entry)
@@ -169,6 +170,7 @@ def test_the_workspaces_own_rules_mask_texts_and_numbers_and_say_so(tenant: Tena
         "rows": [{"salary": MASK}, {"salary": MASK, "iban": MASK}],
         "card": MASK,
         "order": 4111111111111112,
+        MASK: {MASK: 2, f"{MASK} (2)": 1},
     }
     assert json.loads(entry.arguments_preview) == kept
     marks = {(mark["path"], mark["rule"]) for mark in entry.redactions or []}
@@ -180,6 +182,9 @@ def test_the_workspaces_own_rules_mask_texts_and_numbers_and_say_so(tenant: Tena
         ("$['arguments']['rows'][1]['salary']", "path"),
         ("$['arguments']['rows'][1]['iban']", "iban"),
         ("$['arguments']['card']", "card"),
+        (f"$['arguments']['{MASK}']", "email"),
+        (f"$['arguments']['{MASK}']['{MASK}']", "card"),
+        (f"$['arguments']['{MASK}']['{MASK} (2)']", "email"),
     }
 
 

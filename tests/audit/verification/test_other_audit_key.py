@@ -66,7 +66,7 @@ def test_another_key_is_told(tenant: Tenant) -> None:
         assert "Put the log's key back" in found.advice
         errors = io.StringIO()
         with patch("config.management.commands.up.call_command"):
-            Command(stdout=io.StringIO(), stderr=errors)._prepare("127.0.0.1", has_demo=False)
+            Command(stdout=io.StringIO(), stderr=errors)._prepare("127.0.0.1", wants_demo=False)
         assert f"Warning: {marks.OTHER_KEY}." in errors.getvalue()
     assert looked().state is FindingState.OK
 

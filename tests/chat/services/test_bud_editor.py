@@ -22,7 +22,7 @@ from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.turns import rate_turn
 from chat.values import Rating
-from mcp_servers.models import McpTool
+from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from tests.chat.conftest import Chat
 from tests.chat.services.buds import make_bud
 from tests.factories import Tenant, TwoTenants
@@ -586,6 +586,32 @@ def test_programs_do_what_the_editor_does(tenant: Tenant) -> None:
     versions = client.get(f"/api/buds/{bud.pk}/versions/", headers=head).json()
     assert [one["number"] for one in versions["results"]] == [3, 2, 1]
     assert versions["next"] is None
+
+
+def test_tools_that_no_bud_gets_are_named_with_the_reason(tenant: Tenant) -> None:
+    """REL-2723: switched off, blocked, not accepted yet or unusable, or of a server that is off."""
+    server, off = (
+        http_server(tenant, f"https://{name}.example.org/mcp", name=name) for name in ("a", "b")
+    )
+    McpServer.unscoped.filter(pk=off.pk).update(is_active=False)
+    stored_tool(off, "there")
+    stored_tool(server, "good")
+    stored_tool(server, "gone", removed_at=timezone.now())
+    stored_tool(server, "off", is_enabled=False)
+    stored_tool(server, "blocked", approval_override=ApprovalOverride.DENY)
+    stored_tool(server, "new", approved_hash="")
+    stored_tool(server, "odd", problem="Its schema is no object.")
+    picker = tenant.client("admin").get(editor(tenant, make_bud(tenant))).context["picker"]
+    left_out = {one["name"]: one["left_out"] for one in picker["servers"]}
+    assert left_out == {
+        "a": {
+            "blocked": "An administrator has blocked this tool.",
+            "new": "This tool is new or has changed. An administrator has to accept it first.",
+            "odd": "This tool cannot be used: Its schema is no object.",
+            "off": "This tool is switched off.",
+        },
+        "b": {"there": "The server of this tool is switched off."},
+    }
 
 
 def test_thousands_of_tools_come_when_somebody_turns_to_them(tenant: Tenant) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.urls import reverse
 
 from chat.models import Bud
 from chat.pages.bud_listing import PAGE
@@ -32,6 +33,22 @@ def test_every_bud_is_on_one_page_of_the_list_and_none_on_two(tenant: Tenant) ->
         found += names(page)
     wanted = Bud.objects.for_workspace(tenant.workspace).order_by("is_archived", "name", "id")
     assert found == [str(pk) for pk in wanted.values_list("pk", flat=True)]
+
+
+def test_buds_that_are_in_use_lead_to_a_chat_with_them(tenant: Tenant) -> None:
+    """REL-2721: from the list, the editor and the admin; from an archived one nothing does."""
+    many_buds(tenant, 2)
+    archived, used = Bud.objects.for_workspace(tenant.workspace).order_by("name", "-is_archived")
+    client = tenant.client("admin")
+    for where in (
+        "/w/acme/buds/",
+        reverse("admin:chat_bud_changelist"),
+        f"/w/acme/buds/{used.pk}/",
+    ):
+        page = client.get(where).content.decode()
+        assert f'href="/w/acme/?bud={used.pk}"' in page, where
+        assert f"?bud={archived.pk}" not in page
+    assert "?bud=" not in client.get(f"/w/acme/buds/{archived.pk}/").content.decode()
 
 
 def test_the_list_of_buds_is_searched_and_filtered_over_all_of_them(tenant: Tenant) -> None:

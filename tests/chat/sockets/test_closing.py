@@ -219,6 +219,32 @@ async def test_who_waits_for_a_snapshot_of_what_is_deleted_hears_that_it_is_gone
                 assert event["code"] == "not_found"
 
 
+async def test_who_waits_for_a_snapshot_and_stops_following_hears_so(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2725: each command has one answer, also where the page asks anew at once."""
+    monkeypatch.setattr(send_queue, "MOST_UNHEARD", 1)
+    monkeypatch.setattr(send_queue, "CHECK_EVERY", 1)
+    name = str(chat.conversation.pk)
+    async with opened(chat.tenant) as socket:
+        refs = [await socket.say(type="subscribe", conversation_id=name) for _ in range(5)]
+        refs.append(await socket.say(type="unsubscribe", conversation_id=name))
+        refs.append(await socket.say(type="subscribe", conversation_id=name))
+        answers: dict[str, list[str]] = {ref: [] for ref in refs}
+        while not all(answers.values()):
+            event = await socket.until(lambda _event: True)
+            if event["type"] == "check":
+                await socket.say(type="ack", number=event["number"])
+            elif event.get("ref") in answers:
+                answers[event["ref"]].append(str(event.get("code", event["type"])))
+        assert list(answers.values()) == [
+            ["snapshot"],
+            *[["conflict"]] * 4,
+            ["accepted"],
+            ["snapshot"],
+        ]
+
+
 async def test_a_running_turn_of_somebody_removed_is_stopped(chat: Chat) -> None:
     """SEC-14: within five seconds, while the model still speaks, and so before its next tool call."""
     hold = threading.Event()

@@ -8,6 +8,9 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
+from django.contrib.admin.utils import label_for_field
+from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
@@ -91,6 +94,24 @@ def test_a_list_of_the_platform_is_in_the_platforms_log(tenant: Tenant) -> None:
     assert tenant.member.email in {row[0] for row in rows}
     entry = AuditEntry.objects.across_workspaces().get(action="export.list")
     assert (entry.workspace_id, entry.details["name"]) == (None, "Users")
+
+
+def test_columns_and_filters_are_named_in_words(tenant: Tenant, rf: RequestFactory) -> None:
+    """REL-2724: a yes or no of a list is not called as its field is, on the page and in its file."""
+    request = rf.get("/")
+    request.user = tenant.owner
+    for model, shown in site._registry.items():
+        filters = [one for one in shown.get_list_filter(request) if isinstance(one, str)]
+        for column in (*shown.get_list_display(request), *filters):
+            name = str(label_for_field(column, model, shown))
+            assert not re.match(r"(is|has) |.*_", name), f"{model.__name__}: {name}"
+    page = reverse("admin:chat_bud_changelist")
+    listed = tenant.client("admin").get(page, {"is_archived__exact": 0}).context["cl"]
+    assert [one.title for one in listed.filter_specs] == ["archived"]
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    head, row = exported(tenant.client("owner").get(address("workspace")))
+    assert dict(zip(head, row, strict=True))["Open"] == "yes"
 
 
 def test_what_a_list_has_no_value_for_is_empty_in_its_file(tenant: Tenant) -> None:

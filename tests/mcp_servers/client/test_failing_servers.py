@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from dataclasses import replace
@@ -38,6 +39,53 @@ from tests.patience import PATIENCE
 from workspaces.secret_memory import HeldSecrets
 
 
+@pytest.mark.parametrize("kind", ["json", "events", "resumed events"])
+async def test_an_answer_counts_for_no_other_call(raw: Any, kind: str) -> None:
+    """SEC-1101: a server that confuses two calls of one connection ends neither with what is the other's."""
+    both = asyncio.Barrier(2)
+    ids: dict[str, int] = {}
+
+    async def call_tool(body: Any, scope: Any, answer: Any) -> None:
+        name = body["params"]["arguments"]["name"]
+        ids[name] = body["id"]
+        await both.wait()
+        if name == "own":
+            await reply_result(answer, body, {"content": [{"type": "text", "text": "own"}]})
+        elif kind == "resumed events":
+            await reply(answer, 200, b"retry: 0\nid: 7\ndata: \n\n", "text/event-stream")
+        else:
+            await mix_up(answer)
+
+    async def mix_up(answer: Any) -> None:
+        text = "the right one" if ids["own"] == ids["mixed"] else "the other's"
+        result = {"content": [{"type": "text", "text": text}]}
+        message = json.dumps({"jsonrpc": "2.0", "id": ids["own"], "result": result})
+        if kind == "json":
+            await reply(answer, 200, message.encode())
+        else:
+            await reply(answer, 200, f"data: {message}\n\n".encode(), "text/event-stream")
+
+    async def resume(_body: Any, scope: Any, answer: Any) -> None:
+        if b"last-event-id" not in dict(scope["headers"]):
+            await reply(answer, 405)
+            return
+        await mix_up(answer)
+        ids["own"] = ids["mixed"]  # the next time it is right
+
+    server = raw({"tools/call": call_tool, "GET": resume})
+    spec = spec_for(server.url, protocol=Protocol.LEGACY, transport="streamable_http")
+    mixed, own = await asyncio.gather(
+        *(text_of(send(spec, "echo", {"name": name})) for name in ("mixed", "own")),
+        return_exceptions=True,
+    )
+    assert own == "own"
+    if kind == "resumed events":
+        assert mixed == "the right one"
+    else:
+        assert isinstance(mixed, CallFailed), mixed
+        assert mixed.kind == ("unreadable" if kind == "json" else "broken")
+
+
 async def test_a_lost_session_is_given_up_and_the_next_call_begins_another(raw: Any) -> None:
     """REL-34, REL-200: below the gate nothing is sent again."""
     lost = [True]
@@ -69,7 +117,7 @@ async def test_a_lost_session_is_given_up_and_the_next_call_begins_another(raw: 
         (200, b"<html>hello</html>", "text/html", "not_mcp"),
         (200, b"[1, 2]", "application/json", "not_mcp"),
         (200, b"{not json", "application/json", "unreadable"),
-        (200, b'{"jsonrpc": "2.0", "id": 99, "result": {}}', "application/json", "timeout"),
+        (200, b'{"jsonrpc": "2.0", "id": 99, "result": {}}', "application/json", "unreadable"),
         (200, b'{"jsonrpc": "2.0", "id": 2, "result": {"content": 5}}', "application/json", None),
         (202, b"", "application/json", "broken"),
         (302, b"", "text/plain", "redirect"),
@@ -91,15 +139,12 @@ async def test_an_odd_answer_costs_its_call_alone(
 
     server = raw({"tools/call": odd})
     spec = spec_for(server.url, protocol=Protocol.LEGACY)
-    with pytest.raises((CallFailed, TimeoutError)) as caught:
-        await send(spec, "echo", limits=within(1.5 if kind == "timeout" else PATIENCE))
-    if isinstance(caught.value, CallFailed):
-        if kind is not None:
-            assert caught.value.kind == kind
-        assert "oops" not in caught.value.message
-        assert "who are you" not in caught.value.message
-    else:
-        assert kind == "timeout"
+    with pytest.raises(CallFailed) as caught:
+        await send(spec, "echo")
+    if kind is not None:
+        assert caught.value.kind == kind
+    assert "oops" not in caught.value.message
+    assert "who are you" not in caught.value.message
     del server.handlers["tools/call"]
     assert await text_of(send(spec, "echo", {"text": "x"})) == '{"text": "x"}'
 

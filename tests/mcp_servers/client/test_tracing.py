@@ -23,6 +23,7 @@ from mcp_servers.client.connections.flights import CallRef
 from mcp_servers.client.connections.hooks import TraceRecord, hooks
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.connections.tracing import ConnectionTrace, TraceBuffer
+from mcp_servers.client.connections.turning_away import TurningAway
 from mcp_servers.client.errors import ConnectionFailed
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.spec import ConnectionSpec
@@ -410,23 +411,31 @@ async def test_noting_costs_a_call_next_to_nothing(traced: Traced) -> None:
 
 
 async def test_of_a_flood_of_requests_some_are_taken() -> None:
-    """SEC-997: whatever their ids. Each would be a task and an answer of ours; the answer behind them comes all the same."""
+    """SEC-997: whatever their ids. The others have an error, one by one; the answer behind them comes all the same."""
     trace = ConnectionTrace(spec_of_nothing(), TraceBuffer())
     shown = tap.Tap(trace, sole_flight=lambda: None, bystander=lambda: None, on_end=lambda: None)
 
-    async def take() -> list[Any]:
-        sender, receiver = anyio.create_memory_object_stream[Any](601)
-        ping = mcp_types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping")
-        answer = mcp_types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})
-        for _ in range(600):
+    async def take() -> tuple[list[Any], list[Any], int]:
+        sender, receiver = anyio.create_memory_object_stream[Any](602)
+        write, written = anyio.create_memory_object_stream[Any](0)
+        for number in range(600):
+            ping = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=f"q{number}", method="ping")
             sender.send_nowait(SessionMessage(ping))
+        read = tap.TapRead(receiver, shown, TurningAway(write))
+        taken = [(await read.receive()).message.id for _ in range(tap.REQUESTS_AT_ONCE)]
+        answer = mcp_types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})
         sender.send_nowait(SessionMessage(answer))
-        sender.close()
-        return [item.message async for item in tap.TapRead(receiver, shown)]
+        while (number := (await read.receive()).message.id) != 1:
+            taken.append(number)
+        tasks = sum("TurningAway" in repr(one) for one in asyncio.all_tasks())
+        errors = [(await written.receive()).message for _ in range(600 - len(taken))]
+        return taken, errors, tasks
 
-    *taken, last = await runtime.run(take())
+    taken, errors, tasks = await runtime.run(take())
     assert tap.REQUESTS_AT_ONCE <= len(taken) <= tap.REQUESTS_AT_ONCE + 5 * tap.REQUESTS_PER_SECOND
-    assert last.id == 1
+    assert tasks == 1
+    assert {one.error.code for one in errors} == {-32000}
+    assert sorted([*taken, *(one.id for one in errors)]) == sorted(f"q{n}" for n in range(600))
 
 
 async def test_a_flood_of_requests_is_one_event(

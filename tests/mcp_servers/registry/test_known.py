@@ -283,7 +283,9 @@ def test_a_program_is_the_owners_word(tenant: Tenant, shelf: Path, superuser: Us
     shown = owner.get(HOME).content.decode()
     assert add in shown
     # The form would take it without, and the program would not start.
-    assert "Install it on this machine first: pip install zoo" in shown
+    assert (
+        "Install it on this machine first (in a container: in its image): pip install zoo" in shown
+    )
     assert "pip install zoo" not in client.get(HOME).content.decode()
     form = owner.get(add).content.decode()
     assert 'value="zoo"' in form

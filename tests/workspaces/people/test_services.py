@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from allauth.account.signals import user_signed_up
 from django.core import mail
 from django.test import Client
 from django.utils import timezone
@@ -115,7 +116,7 @@ def test_changes_are_recorded_with_before_and_after(tenant: Tenant) -> None:
 
 
 def test_sign_up_begins_with_the_invited_address(tenant: Tenant, client: Client) -> None:
-    """REL-1304: it is the only one that is taken, so nobody has to know or type it."""
+    """REL-1304, REL-2722: it is the only one that is taken. Once the invitation has ended, the form leads to its page."""
     invitation, token = invite(tenant)
     client.get(f"/invitations/{token}/", follow=True)
     page = client.get("/accounts/signup/")
@@ -126,11 +127,13 @@ def test_sign_up_begins_with_the_invited_address(tenant: Tenant, client: Client)
     assert "placeholder" not in page.content.decode().split('name="password1"')[1]
     assert form["email"].value() == invitation.email
     revoke_invitation(invitation=invitation, actor=tenant.actor("owner"))
-    assert invitation.email not in client.get("/accounts/signup/").content.decode()
+    ended = client.get("/accounts/signup/", follow=True).content.decode()
+    assert invitation.email not in ended
+    assert "This invitation no longer works" in ended
 
 
 def test_sign_up_is_open_only_to_the_invited_address(tenant: Tenant, client: Client) -> None:
-    """SEC-23: without an invitation the door is shut; with one, only its address enters."""
+    """SEC-23, REL-2722: without an invitation the door is shut; with one, only its address enters, and joins at once."""
     form = {"email": "new@example.org", "password1": PASSWORD, "password2": PASSWORD, "name": "New"}
     client.post("/accounts/signup/", form)
     assert not User.objects.filter(email="new@example.org").exists()
@@ -138,15 +141,40 @@ def test_sign_up_is_open_only_to_the_invited_address(tenant: Tenant, client: Cli
     client.get(f"/invitations/{token}/", follow=True)
     client.post("/accounts/signup/", {**form, "email": "other@example.org"})
     assert not User.objects.filter(email="other@example.org").exists()
-    client.post("/accounts/signup/", form)
-    assert User.objects.get(email="new@example.org").name == "New"
-    page = client.post("/invitations/accept/", follow=True)
-    assert page.status_code == 200
-    assert (
-        Membership.objects.for_workspace(tenant.workspace)
-        .filter(user__email=form["email"])
-        .exists()
-    )
+    page = client.post("/accounts/signup/", form, follow=True)
+    assert page.redirect_chain[-1][0] == f"/w/{tenant.workspace.slug}/"
+    assert f"Welcome to {tenant.workspace.name}." in page.content.decode()
+    person = User.objects.get(email="new@example.org")
+    assert person.name == "New"
+    members = Membership.objects.for_workspace(tenant.workspace)
+    assert members.get(user=person).role == Role.MEMBER
+    entries = AuditEntry.objects.for_workspace(tenant.workspace).filter(actor_label=person.email)
+    joined, signed_in = entries.order_by("created_at", "pk")
+    assert (joined.action, signed_in.action) == ("config.changed", "auth.signed_in")
+    assert joined.details["kind"] == "membership"
+
+
+def test_an_invitation_that_ends_meanwhile_leaves_the_new_account_outside(
+    tenant: Tenant, client: Client
+) -> None:
+    """REL-2722: its page says that it is no longer valid."""
+    invitation, token = invite(tenant)
+    client.get(f"/invitations/{token}/", follow=True)
+
+    def take_back(**_given: object) -> None:
+        revoke_invitation(invitation=invitation, actor=tenant.actor("owner"))
+
+    form = {"email": invitation.email, "password1": PASSWORD, "password2": PASSWORD}
+    user_signed_up.connect(take_back)
+    try:
+        page = client.post("/accounts/signup/", form, follow=True)
+    finally:
+        user_signed_up.disconnect(take_back)
+    assert page.status_code == 404
+    assert "no longer valid" in page.content.decode()
+    person = User.objects.get(email=invitation.email)
+    assert client.session["_auth_user_id"] == str(person.pk)
+    assert not Membership.objects.for_workspace(tenant.workspace).filter(user=person).exists()
 
 
 def test_a_token_is_shown_once_and_ends_when_it_should(tenant: Tenant) -> None:

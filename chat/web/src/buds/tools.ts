@@ -13,6 +13,8 @@ export interface ServerRow {
   /** How many it offers, also before they are here. */
   count: number;
   tools: ToolRow[];
+  /** Those that no bud gets now, by their names, and why. */
+  left_out: Record<string, string>;
 }
 
 /** Of each server by its id; read only where somebody looks at tools and there are many of them. */
@@ -38,14 +40,20 @@ function usesTool(config: Config, key: string): boolean {
   return config.available_tools == null || config.available_tools.includes(key);
 }
 
-/** How many of a server's tools are used, whether these are here or not. */
+const whyLeftOut = (server: ServerRow, tool: ToolRow): string =>
+  Object.hasOwn(server.left_out, tool.name) ? (server.left_out[tool.name] ?? "") : "";
+
+/** How many of a server's tools a bud gets, whether these are here or not. */
 export function usedCount(config: Config, server: ServerRow): number {
   if (server.tools.length > 0)
-    return server.tools.filter((tool) => usesTool(config, keyOf(server, tool))).length;
+    return server.tools.filter((tool) => !whyLeftOut(server, tool) && usesTool(config, keyOf(server, tool)))
+      .length;
   const ofServer = (key: string) => key.startsWith(`${server.id}.`);
-  const off = (config.disabled_tools ?? []).filter(ofServer);
-  if (config.available_tools == null) return Math.max(0, server.count - off.length);
-  return config.available_tools.filter((key) => ofServer(key) && !off.includes(key)).length;
+  const leftOut = Object.keys(server.left_out).map((name) => `${server.id}.${name}`);
+  const off = new Set([...leftOut, ...(config.disabled_tools ?? []).filter(ofServer)]);
+  if (config.available_tools != null)
+    return config.available_tools.filter((key) => ofServer(key) && !off.has(key)).length;
+  return Math.max(0, server.count - off.size);
 }
 
 const without = (list: string[] | undefined, one: string) => (list ?? []).filter((other) => other !== one);
@@ -203,6 +211,8 @@ export function startPicker(
         check(label, usesTool(config, key), (on) => set(setTool(config, key, on))),
         element("p", "help", tool.description),
       );
+      const why = whyLeftOut(server, tool);
+      if (why) row.append(element("p", "help text-(--color-warning)", why));
       body.append(row);
     }
     card.append(body);

@@ -264,7 +264,7 @@ export function Home() {
           {!boot.is_kept && (
             <>
               <h2 class="home-heading">{t.budsOf(boot.workspace.name)}</h2>
-              <Buds chosen={chosen} choose={chooseHomeBud} />
+              <Buds chosen={chosen} choose={(bud) => chooseHomeBud(bud.id)} />
             </>
           )}
         </div>

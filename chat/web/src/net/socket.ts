@@ -1,6 +1,6 @@
 /** The one WebSocket of the page: keeps itself connected, matches replies to commands, hands events on. */
 import common from "../texts/common";
-import type { Accepted, Command, ServerEvent } from "../wire";
+import type { Accepted, Command, Current, ServerEvent, Snapshot } from "../wire";
 import { reconnectDelay } from "./backoff";
 import { type PageEvent, parseEvent } from "./events";
 
@@ -27,8 +27,11 @@ export class CommandError extends Error {
   }
 }
 
+/** What answers a command that was carried out. */
+type Reply = Accepted | Snapshot | Current;
+
 interface Waiting {
-  resolve: (reply: Accepted) => void;
+  resolve: (reply: Reply) => void;
   reject: (error: CommandError) => void;
   timer: ReturnType<typeof setTimeout>;
 }
@@ -116,7 +119,9 @@ export class LiveSocket {
   }
 
   /** Send and wait for the server's word on it. */
-  ask(command: Command): Promise<Accepted> {
+  ask(command: Extract<Command, { type: "subscribe" }>): Promise<Snapshot | Current>;
+  ask(command: Exclude<Command, { type: "subscribe" }>): Promise<Accepted>;
+  ask(command: Command): Promise<Reply> {
     this.counter += 1;
     const ref = `r${this.counter}`;
     return new Promise((resolve, reject) => {
@@ -211,15 +216,17 @@ export class LiveSocket {
       this.tell({ type: "ack", number: event.number });
       return;
     }
-    const ref = (event.type === "accepted" || event.type === "error") && event.ref;
+    const ref = "ref" in event ? event.ref : null;
     const waiting = ref ? this.waiting.get(ref) : undefined;
     if (ref && waiting) {
       clearTimeout(waiting.timer);
       this.waiting.delete(ref);
-      if (event.type === "accepted") waiting.resolve(event);
-      else if (event.type === "error")
+      if (event.type === "error") {
         waiting.reject(new CommandError(event.code, event.message, event.details));
-      return;
+        return;
+      }
+      waiting.resolve(event as Reply);
+      if (event.type === "accepted") return;
     }
     this.options.onEvent(event);
   }

@@ -95,7 +95,8 @@ async function subscribe(id: string): Promise<void> {
     if (place.value === id) openProblem.value = null;
   } catch (error) {
     if (!(error instanceof CommandError) || place.value !== id) return;
-    if (error.code === "offline" || error.code === "timeout") return;
+    // "conflict": the page has gone to another chat and come back before this one was read.
+    if (["offline", "timeout", "conflict"].includes(error.code)) return;
     openProblem.value = error.code === "not_found" ? shell.noAccess : error.message;
   }
 }

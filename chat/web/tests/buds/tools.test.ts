@@ -2,7 +2,13 @@ import { expect, it } from "vitest";
 import { type Config, type ServerRow, startPicker, usedCount } from "../../src/buds/tools";
 import t from "../../src/texts/buds";
 
-const server = (count: number): ServerRow => ({ id: "a", name: "Clock", count, tools: [] });
+const server = (count: number): ServerRow => ({
+  id: "a",
+  name: "Clock",
+  count,
+  tools: [],
+  left_out: {},
+});
 const tool = (name: string) => ({ name, title: "", description: "" });
 
 function picker(load: () => Promise<Record<string, ReturnType<typeof tool>[]>>) {
@@ -25,6 +31,23 @@ it("counts tools that are not here by the names that a bud keeps", () => {
   expect(usedCount({ disabled_tools: ["a.now", "b.now"] }, server(3))).toBe(2);
   expect(usedCount({ available_tools: ["a.now", "a.then", "b.now"] }, server(3))).toBe(2);
   expect(usedCount({ available_tools: ["a.now"], disabled_tools: ["a.now"] }, server(3))).toBe(0);
+});
+
+it("REL-2723: counts no tool that no bud gets now, and says at it why", () => {
+  const off = { ...server(3), left_out: { then: "This tool is switched off." } };
+  expect(usedCount({ disabled_tools: ["a.then"] }, off)).toBe(2);
+  expect(usedCount({ disabled_tools: ["a.now"] }, off)).toBe(1);
+  expect(usedCount({ available_tools: ["a.now", "a.then"] }, off)).toBe(1);
+  const here = { ...off, tools: ["now", "then", "constructor"].map(tool) };
+  const [root, count] = [document.createElement("div"), document.createElement("span")];
+  const nothing = () => undefined;
+  startPicker(root, count, [here], { servers: ["a"] }, () => false, nothing);
+  expect(count.textContent).toBe(t.toolsInUse(2, 1));
+  expect([...root.querySelectorAll(".tool-choice")].map((row) => row.textContent)).toEqual([
+    "now",
+    "thenThis tool is switched off.",
+    "constructor",
+  ]);
 });
 
 it("loads many tools once, when somebody turns to them", async () => {

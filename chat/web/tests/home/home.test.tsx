@@ -124,10 +124,20 @@ test("REL-1352: the start page tells of the demo model where it answers, and not
   });
   const says = () => at().textContent?.includes("not an AI");
   expect(says()).toBe(true);
-  act(() => chooseHomeBud(walker));
+  act(() => chooseHomeBud(walker.id));
   expect(says()).toBe(false);
   act(() => {
     buds.value = null;
     render(null, at());
   });
+});
+
+test("REL-2721: a bud is chosen before the page knows the buds, and answers as soon as it does", async () => {
+  openPage({ body: PLACE });
+  const { buds } = await import("../app");
+  const { chooseHomeBud, homeBud } = await import("../../src/chat/composer/choice");
+  chooseHomeBud("Walker");
+  buds.value = ["Clock", "Walker"].map((id) => ({ id }) as unknown as Bud);
+  expect(homeBud.value?.id).toBe("Walker");
+  buds.value = null;
 });

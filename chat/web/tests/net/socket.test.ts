@@ -93,6 +93,16 @@ describe("LiveSocket", () => {
     expect(events).toEqual([]);
   });
 
+  it("REL-2725: what it asks to follow is answered by what it hears of it then", async () => {
+    newest().accept();
+    const reply = live.ask({ type: "subscribe", conversation_id: "c" });
+    const { ref } = JSON.parse(newest().sent[0] ?? "{}");
+    const current = { type: "current", ref, conversation_id: "c", seq: 3 };
+    newest().say(current);
+    await expect(reply).resolves.toEqual(current);
+    expect(events).toEqual([current]);
+  });
+
   it("refuses a command at once without a connection, and fails those that wait when it breaks", async () => {
     await expect(live.ask({ type: "stop", turn_id: "t" })).rejects.toMatchObject({ code: "offline" });
     newest().accept();

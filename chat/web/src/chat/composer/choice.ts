@@ -112,10 +112,10 @@ export async function loadModels(): Promise<void> {
   }
 }
 
-export function chooseHomeBud(bud: Bud): void {
-  if (bud.id === homeBud.value?.id) return;
+export function chooseHomeBud(id: string): void {
+  if (id === (homeBud.value?.id ?? chosenBud.value)) return;
   batch(() => {
-    chosenBud.value = bud.id;
+    chosenBud.value = id;
     chosenModel.value = null;
     homeOverrides.value = NO_OVERRIDES;
   });
@@ -168,7 +168,7 @@ async function change(body: Parameters<typeof api.changeConversation>[1]): Promi
 export async function chooseBud(bud: Bud): Promise<void> {
   if (bud.id === answeringBud.value?.id) return;
   if (place.value) await change({ bud_id: bud.id });
-  else chooseHomeBud(bud);
+  else chooseHomeBud(bud.id);
 }
 
 export async function chooseModel(model: Model): Promise<void> {
