@@ -2,13 +2,13 @@ import { render } from "preact";
 import { beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { openPage } from "../page";
 
-let later: typeof import("../../src/ui/later").later;
+let later: typeof import("../../src/app/later").later;
 const View = () => <p>here</p>;
 const root = document.createElement("div");
 
 beforeAll(async () => {
   openPage();
-  later = (await import("../../src/ui/later")).later;
+  later = (await import("../../src/app/later")).later;
 });
 
 beforeEach(() => render(null, root));

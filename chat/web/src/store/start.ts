@@ -1,18 +1,18 @@
 /** What begins with the page. */
 
-import { changedResources } from "../chat/composer/picked";
-import { boot } from "./boot";
-import { hearOfChanges, socket } from "./connection";
+import { boot } from "../app/boot";
+import { hearOfChanges, socket } from "../app/connection";
+import { changedResources } from "./picked";
 import "./conversations";
+import { loadNotices, placeNotices } from "../app/notices";
+import { arrive } from "../app/place";
+import { tellMessages, toast, UNDO_MS } from "../app/toasts";
 import { startLayers } from "../browser/layers";
 import { readAgain } from "../net/reading-again";
 import { forgetOthers, hearOfAnother } from "../pages/forgetting";
-import { loadBuds } from "../store/buds";
-import { loadList } from "../store/list";
 import shell from "../texts/shell";
-import { loadNotices, placeNotices } from "./notices";
-import { arrive } from "./place";
-import { tellMessages, toast, UNDO_MS } from "./toasts";
+import { loadBuds } from "./buds";
+import { loadList } from "./list";
 
 export const hearing = (kind: string, id: string): void => {
   if (kind === "resource.changed") changedResources.value = { ...changedResources.value, [id]: Date.now() };

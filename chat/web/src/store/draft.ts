@@ -1,16 +1,16 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { api, boot } from "../../app/boot";
-import { hearOfChanges, hearOfReturn } from "../../app/connection";
-import { toast } from "../../app/toasts";
-import { readAgain } from "../../net/reading-again";
-import { personal } from "../../pages/forgetting";
-import chat from "../../texts/chat";
-import type { Draft } from "../../wire";
-import { isNextTemporary, isTemporary } from "../temporary";
+import { api, boot } from "../app/boot";
+import { hearOfChanges, hearOfReturn } from "../app/connection";
+import { toast } from "../app/toasts";
+import { readAgain } from "../net/reading-again";
+import { personal } from "../pages/forgetting";
+import chat from "../texts/chat";
+import type { Draft } from "../wire";
 import { keyOf as keyOfPicked, type Picked, withPicked } from "./attachments";
 import { merged } from "./merging";
 import { picked } from "./picked";
+import { isNextTemporary, isTemporary } from "./temporary";
 
 const PAUSE_MS = 1_200;
 /** The draft of the chat that is about to begin. */
@@ -287,12 +287,13 @@ export function moveTyped(to: string): void {
   keepDraft(to, [draftOf(to), text].filter(Boolean).join("\n\n"));
 }
 
-/** Take what is written on the start page along, while `move` says whether the chat that begins there is temporary. */
-export function moveHomeDraft(move: () => void): void {
+/** Say whether the next chat is temporary; what is being written stays in the field. */
+export function setNextTemporary(isTemporary: boolean): void {
+  if (isTemporary === isNextTemporary.value) return;
   const draft = read(HOME);
   change(HOME, { text: "", attachments: [] });
   sendDrafts(); // at once, since later there is nothing to read
-  move();
+  isNextTemporary.value = isTemporary;
   change(HOME, draft);
   written.value += 1;
 }

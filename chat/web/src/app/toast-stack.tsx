@@ -1,8 +1,8 @@
 import { createPortal } from "preact/compat";
-import { dismissToast, toasts } from "../app/toasts";
 import common from "../texts/common";
-import { Icon } from "./icon";
-import { topmost } from "./modal";
+import { Icon } from "../ui/icon";
+import { topmost } from "../ui/modal";
+import { dismissToast, toasts } from "./toasts";
 
 /** Notes in passing, where they can be seen and their buttons pressed. */
 export function Toasts() {

@@ -4,9 +4,9 @@ import { openPage } from "../page";
 import { conversation } from "../rows";
 
 let app: typeof import("../app");
-let commands: typeof import("../../src/app/commands");
+let commands: typeof import("../../src/store/commands");
 let notes: typeof import("../../src/app/toasts");
-let sending: typeof import("../../src/app/sending");
+let sending: typeof import("../../src/chat/sending");
 
 const bud = { id: "b", name: "Clock", model: { name: "m", is_demo: false } } as Bud;
 const BEGUN = "00000000-0000-4000-8000-00000000000a";
@@ -17,9 +17,9 @@ beforeAll(async () => {
   openPage();
   vi.resetModules();
   app = await import("../app");
-  commands = await import("../../src/app/commands");
+  commands = await import("../../src/store/commands");
   notes = await import("../../src/app/toasts");
-  sending = await import("../../src/app/sending");
+  sending = await import("../../src/chat/sending");
 });
 
 beforeEach(() => {
@@ -70,7 +70,7 @@ it("REL-2216: what somebody has sent is shown while a slow server begins its cha
 
 it("REL-1727: words that waited for the connection go on in the start page's field, if their chat is gone", async () => {
   const { CommandError } = await import("../../src/net/socket");
-  const { draftOf, HOME, keepDraft } = await import("../../src/chat/composer/draft");
+  const { draftOf, HOME, keepDraft } = await import("../../src/store/draft");
   const ask = vi.spyOn(app.socket, "ask").mockRejectedValue(new CommandError("not_found", "Not found."));
   vi.spyOn(app.socket, "isOpen", "get").mockReturnValue(true);
   keepDraft(HOME, "Begun.");
@@ -109,7 +109,7 @@ it("REL-1701: the list of chats that lies over the page stays until one is chose
 });
 
 it("REL-1701: the message field of a chat that began takes the focus from nobody who is in the list", async () => {
-  const { mayBeginTyping } = await import("../../src/chat/messages/focus");
+  const { mayBeginTyping } = await import("../../src/app/focus");
   document.body.insertAdjacentHTML(
     "beforeend",
     '<nav id="sidebar"><input></nav><main><textarea></textarea></main>',

@@ -1,9 +1,9 @@
 import { type FunctionComponent, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { toast } from "../app/toasts";
 import common from "../texts/common";
 import shell from "../texts/shell";
-import { fetchPart, whenBack } from "./parts";
+import { fetchPart, whenBack } from "../ui/parts";
+import { toast } from "./toasts";
 
 export type Later<Props> = FunctionComponent<Props> & {
   /** Fetch it before it is shown, so that it is there at once. */

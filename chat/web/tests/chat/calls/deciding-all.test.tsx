@@ -1,16 +1,16 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeAll, expect, it, vi } from "vitest";
-import type { ToolCall } from "../../src/wire";
-import { at, openPage, PLACE } from "../page";
-import { toolCall } from "../rows";
+import type { ToolCall } from "../../../src/wire";
+import { at, openPage, PLACE } from "../../page";
+import { toolCall } from "../../rows";
 
-let all: typeof import("../../src/waiting/decide-all");
-let app: typeof import("../app");
+let all: typeof import("../../../src/chat/calls/decide-all");
+let app: typeof import("../../app");
 beforeAll(async () => {
   openPage({ body: PLACE });
-  app = await import("../app");
-  all = await import("../../src/waiting/decide-all");
+  app = await import("../../app");
+  all = await import("../../../src/chat/calls/decide-all");
 });
 afterEach(() => {
   act(() => render(null, at()));
@@ -85,8 +85,8 @@ it("REL-1149: where one decision fails, the others are not made", async () => {
 });
 
 it("REL-1347: arguments that were changed on a card go along when all calls are allowed", async () => {
-  const { ApprovalCard } = await import("../../src/chat/calls/approval-card");
-  const edited = await import("../../src/chat/calls/edited-arguments");
+  const { ApprovalCard } = await import("../../../src/chat/calls/approval-card");
+  const edited = await import("../../../src/chat/calls/edited-arguments");
   const sent = sentWith(async () => ({}) as never);
   const [first, second, third] = calls as [ToolCall, ToolCall, ToolCall];
   edited.editArguments(second, { path: "/tmp/one" });

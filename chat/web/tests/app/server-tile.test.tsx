@@ -9,8 +9,7 @@ beforeAll(() => {
 });
 
 it("REL-751: a letter gives way to the icon of a server that came while the page was open", async () => {
-  const { serverIcons } = await import("../../src/servers/icons");
-  const { ServerTile } = await import("../../src/ui/server-tile");
+  const { ServerTile, serverIcons } = await import("../../src/app/server-tile");
   const at = document.getElementById("at") as HTMLElement;
   act(() => render(<ServerTile id="s1" name="Mail" />, at));
   expect(at.textContent).toBe("M");

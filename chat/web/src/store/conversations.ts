@@ -1,15 +1,15 @@
 /** What one does with conversations, and what others have done with them. */
 
+import { api, boot } from "../app/boot";
+import { hearOfChanges } from "../app/connection";
+import { conversationPath, goOn, homePath, place } from "../app/place";
+import { dropActionsAbout, messageAlone, messageOf, toast, UNDO_MS } from "../app/toasts";
 import { ApiProblem } from "../net/api";
 import { readAgain } from "../net/reading-again";
-import { dropFromList, placeInList } from "../store/list";
-import { openAgain, openProblem, openState } from "../store/open-conversation";
 import shell from "../texts/shell";
 import type { Conversation } from "../wire";
-import { api, boot } from "./boot";
-import { hearOfChanges } from "./connection";
-import { conversationPath, goOn, homePath, place } from "./place";
-import { dropActionsAbout, messageAlone, messageOf, toast, UNDO_MS } from "./toasts";
+import { dropFromList, placeInList } from "./list";
+import { openAgain, openProblem, openState } from "./open-conversation";
 
 /** Chats that this page is deleting: it tells so itself, and need not hear of it. */
 const deleting = new Set<string>();

@@ -2,12 +2,12 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { boot } from "../app/boot";
 import { personal } from "../pages/forgetting";
 import { filled } from "../texts/language";
 import t from "../texts/reading";
-import { CopyButton } from "./copy";
-import { Dialog } from "./dialog";
+import { CopyButton } from "../ui/copy";
+import { Dialog } from "../ui/dialog";
+import { boot } from "./boot";
 
 const KEY = `trellis.hosts.${boot.user.id}`;
 const MOST_HOSTS = 200;

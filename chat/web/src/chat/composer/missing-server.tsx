@@ -4,8 +4,8 @@ import t from "../../texts/choosing";
 import { filled } from "../../texts/language";
 import { Icon } from "../../ui/icon";
 import type { AddableServer } from "../../wire";
-import { answeringBud, changeTools, homeOverrides, loadServers } from "../composer/choice";
-import { namedServers } from "../composer/choices";
+import { answeringBud, changeTools, homeOverrides, loadServers } from "./choice";
+import { namedServers } from "./choices";
 
 /** Offers a server that the text names and that the chat does not use. */
 export function MissingServer({

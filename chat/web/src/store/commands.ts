@@ -1,13 +1,13 @@
 /** What people do in the open chat, each as one command; what did not work is told in words. */
 
+import { api } from "../app/boot";
+import { socket } from "../app/connection";
+import { conversationPath, goOn, place } from "../app/place";
+import { messageOf, toast, wayTo } from "../app/toasts";
 import { CommandError } from "../net/socket";
-import { placeInList, showsArchived } from "../store/list";
 import shell from "../texts/shell";
 import type { ChosenModel, InputAction, JsonObject, Rating, Resolution, Wish } from "../wire";
-import { api } from "./boot";
-import { socket } from "./connection";
-import { conversationPath, goOn, place } from "./place";
-import { messageOf, toast, wayTo } from "./toasts";
+import { placeInList, showsArchived } from "./list";
 
 async function command(promise: Promise<unknown>): Promise<boolean> {
   try {

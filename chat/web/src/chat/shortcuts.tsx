@@ -1,35 +1,19 @@
-import { effect, signal } from "@preact/signals";
+import { effect } from "@preact/signals";
 import { boot } from "../app/boot";
-import { go, homePath, place, printPath } from "../app/place";
-import { chooser, setNextTemporary } from "../chat/composer/choice";
-import { copyLastAnswer, copyLastCode } from "../chat/messages/copying";
+import { place, printPath } from "../app/place";
+import { keepEarly, takeEarly } from "../shortcuts/early";
+import { ShortcutGroups } from "../shortcuts/groups";
+import type { ShortcutName } from "../shortcuts/list";
+import { ownKeys, pressed } from "../shortcuts/own";
 import { toggleSidebar } from "../sidebar/hiding";
+import { focusComposer, isHelpOpen, isSearchOpen, newChat } from "../sidebar/opening";
 import t from "../texts/shortcuts";
 import { Dialog } from "../ui/dialog";
-import { keepEarly, takeEarly } from "./early";
-import { ShortcutGroups } from "./groups";
-import type { ShortcutName } from "./list";
-import { ownKeys, pressed } from "./own";
-
-export const isHelpOpen = signal(false);
-export const isSearchOpen = signal(false);
+import { chooser } from "./composer/choice";
+import { copyLastAnswer, copyLastCode } from "./messages/copying";
 
 export function closeSearch(): void {
   isSearchOpen.value = false;
-}
-
-export function openHelp(): void {
-  isHelpOpen.value = true;
-}
-
-export function focusComposer(): void {
-  document.querySelector<HTMLTextAreaElement>("#composer-text")?.focus();
-}
-
-export function newChat(isTemporary = false): void {
-  setNextTemporary(isTemporary);
-  go(homePath);
-  requestAnimationFrame(focusComposer);
 }
 
 /** The whole chat, where the browser would print what is in the window; false: none is open, so the browser does. */

@@ -1,17 +1,17 @@
 import { useEffect } from "preact/hooks";
 import { boot } from "../app/boot";
 import { conversationPath, go, reveal } from "../app/place";
-import { ApprovalCard } from "../chat/calls/approval-card";
-import { InputCard } from "../chat/calls/input-card";
-import { UnknownCard } from "../chat/calls/unknown-card";
 import common from "../texts/common";
 import t from "../texts/waiting";
 import { Dialog } from "../ui/dialog";
-import { DecideAll } from "./decide-all";
-import { canNotify, isBlocked, isNotifying, setNotifying } from "./notify";
-import { RequestCard } from "./request-card";
-import { loadWaiting, waitingItems, waitingProblem } from "./state";
-import { approvalsOf, idOf, isUnknown, type Step, stepsOf } from "./steps";
+import { canNotify, isBlocked, isNotifying, setNotifying } from "../waiting/notify";
+import { RequestCard } from "../waiting/request-card";
+import { loadWaiting, waitingItems, waitingProblem } from "../waiting/state";
+import { approvalsOf, idOf, isUnknown, type Step, stepsOf } from "../waiting/steps";
+import { ApprovalCard } from "./calls/approval-card";
+import { DecideAll } from "./calls/decide-all";
+import { InputCard } from "./calls/input-card";
+import { UnknownCard } from "./calls/unknown-card";
 
 function StepOf({ step, onClose }: { step: Step; onClose: () => void }) {
   const { conversation } = step;

@@ -1,7 +1,7 @@
-import { boot } from "../app/boot";
-import { socket, socketStatus } from "../app/connection";
 import t from "../texts/shell";
-import { Icon } from "./icon";
+import { Icon } from "../ui/icon";
+import { boot } from "./boot";
+import { socket, socketStatus } from "./connection";
 
 /** How the connection is, when it is not simply there. */
 export function ConnectionBanner() {

@@ -1,26 +1,26 @@
 /** Sending messages, and beginning chats with them: now, or as soon as there is a connection. */
 import { signal } from "@preact/signals";
-import { askAgain } from "../chat/composer/asked";
-import { nameOf, type Picked } from "../chat/composer/attachments";
-import { choicesTaken } from "../chat/composer/choices-under-way";
-import { draftOf, HOME, keepDraft } from "../chat/composer/draft";
-import { picked, takeAlong } from "../chat/composer/picked";
-import { carryOver, type Upload, uploadsOf } from "../chat/composer/uploads";
-import { noteBegun } from "../chat/temporary";
+import { api } from "../app/boot";
+import { hearOfOpening, socket } from "../app/connection";
+import { conversationPath, goOn, place } from "../app/place";
+import { messageOf, toast, wayTo } from "../app/toasts";
 import { ApiProblem, type ConversationChoice } from "../net/api";
 import { CommandError } from "../net/socket";
+import { nameOf, type Picked } from "../store/attachments";
 import { buds, loadBuds } from "../store/buds";
 import type { Asked, Outgoing } from "../store/conversation";
+import { draftOf, HOME, keepDraft } from "../store/draft";
 import { placeInList, showsArchived } from "../store/list";
 import { local, openState, outbox } from "../store/open-conversation";
 import { NEW, type Unsent } from "../store/outbox";
+import { picked, takeAlong } from "../store/picked";
+import { noteBegun } from "../store/temporary";
 import chat from "../texts/chat";
 import folders from "../texts/folders";
 import type { Bud, Conversation, WhenBusy } from "../wire";
-import { api } from "./boot";
-import { hearOfOpening, socket } from "./connection";
-import { conversationPath, goOn, place } from "./place";
-import { messageOf, toast, wayTo } from "./toasts";
+import { askAgain } from "./composer/asked";
+import { choicesTaken } from "./composer/choices-under-way";
+import { carryOver, type Upload, uploadsOf } from "./composer/uploads";
 
 /** The conversation's own bud and model answer. */
 const NOBODY_ELSE: Asked = { bud_id: null, compare: [] };

@@ -1,15 +1,15 @@
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { decide } from "../app/commands";
-import { isShutOut } from "../app/connection";
-import { argumentsOf, hasOtherArguments, leaveArguments } from "../chat/calls/edited-arguments";
-import { RefusalReason } from "../chat/calls/refusal-reason";
-import callTexts from "../texts/calls";
-import t from "../texts/waiting";
-import { Icon } from "../ui/icon";
-import { forgetKept, useKept } from "../ui/kept";
-import { toComposer } from "../ui/refocus";
-import type { ToolCall } from "../wire";
-import { loadWaiting } from "./state";
+import { isShutOut } from "../../app/connection";
+import { decide } from "../../store/commands";
+import callTexts from "../../texts/calls";
+import t from "../../texts/waiting";
+import { Icon } from "../../ui/icon";
+import { forgetKept, useKept } from "../../ui/kept";
+import { toComposer } from "../../ui/refocus";
+import { loadWaiting } from "../../waiting/state";
+import type { ToolCall } from "../../wire";
+import { argumentsOf, hasOtherArguments, leaveArguments } from "./edited-arguments";
+import { RefusalReason } from "./refusal-reason";
 
 /** Decides about all calls of a step that wait. */
 export function DecideAll({ calls }: { calls: readonly ToolCall[] }) {

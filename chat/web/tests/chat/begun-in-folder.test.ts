@@ -6,8 +6,8 @@ import { conversation } from "../rows";
 let app: typeof import("../app");
 let notes: typeof import("../../src/app/toasts");
 let choice: typeof import("../../src/chat/composer/choice");
-let sending: typeof import("../../src/app/sending");
-let temporary: typeof import("../../src/chat/temporary");
+let sending: typeof import("../../src/chat/sending");
+let temporary: typeof import("../../src/store/temporary");
 
 const bud = { id: "b", name: "Clock", model: { name: "m", is_demo: false } } as Bud;
 let asked: Record<string, unknown>[];
@@ -20,8 +20,8 @@ beforeAll(async () => {
   app = await import("../app");
   notes = await import("../../src/app/toasts");
   choice = await import("../../src/chat/composer/choice");
-  sending = await import("../../src/app/sending");
-  temporary = await import("../../src/chat/temporary");
+  sending = await import("../../src/chat/sending");
+  temporary = await import("../../src/store/temporary");
 });
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
 /** What the browser is asked to read aloud, and what it says when it cannot. */
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
-import { pieces, readAloud, readingAloud, stopReading } from "../../../src/chat/messages/speech";
+import { pieces, readAloud, readingAloud, stopReading } from "../../src/browser/speech";
 
 interface Spoken {
   text: string;

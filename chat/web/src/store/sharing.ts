@@ -1,6 +1,7 @@
 /** Which chat the dialog shares, and the values of its form. */
 import { signal } from "@preact/signals";
 import { momentOf, typed } from "../formats";
+import type { ShareChoice } from "../net/api";
 import type { Conversation, Person, Share } from "../wire";
 
 export interface Sharing {
@@ -19,15 +20,6 @@ export interface ShareForm {
   withCalls: boolean;
   /** A day, as the field has it; empty: no end. */
   ends: string;
-}
-
-export interface ShareChoice {
-  audience: Share["audience"];
-  people: string[];
-  with_files: boolean;
-  with_calls: boolean;
-  expires_at: string | null;
-  until_message_id: string | null;
 }
 
 /** What the form begins with: how the chat is shared, or the least that can be shared. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { choiceOf, formOf, isSameForm } from "../../src/chat/sharing";
+import { choiceOf, formOf, isSameForm } from "../../src/store/sharing";
 import type { Share } from "../../src/wire";
 
 const person = { id: "p1", name: "Ada", email: "ada@example.org" };

@@ -1,16 +1,16 @@
 /** Drafts of several devices: none replaces what it has not seen. */
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { merged, together } from "../../../src/chat/composer/merging";
-import type { Bud, Draft } from "../../../src/wire";
-import { openPage } from "../../page";
-import { conversation } from "../../rows";
+import { merged, together } from "../../src/store/merging";
+import type { Bud, Draft } from "../../src/wire";
+import { openPage } from "../page";
+import { conversation } from "../rows";
 
-let drafts: typeof import("../../../src/chat/composer/draft");
+let drafts: typeof import("../../src/store/draft");
 
 beforeAll(async () => {
   openPage({ max_file_bytes: 1000 });
   vi.resetModules();
-  drafts = await import("../../../src/chat/composer/draft");
+  drafts = await import("../../src/store/draft");
 });
 
 /** What the server keeps of each place, and gives back. */
@@ -59,7 +59,7 @@ it("REL-430: takes what was written elsewhere and not seen here, and that a draf
 it("REL-1346: two devices that type in one chat at once lose no word, whatever their clocks say", async () => {
   vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
   localStorage.clear();
-  const notes = await import("../../../src/app/toasts");
+  const notes = await import("../../src/app/toasts");
   notes.toasts.value = [];
   const at = server();
   drafts.keepDraft("c1", "Dear Ada");
@@ -149,10 +149,9 @@ it("SEC-480: what is written for a temporary chat stays in this browser, and no 
   vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
   localStorage.clear();
   const { sent } = server();
-  const { setNextTemporary } = await import("../../../src/chat/composer/choice");
   drafts.keepDraft("home", "a usual beginning");
   await vi.advanceTimersByTimeAsync(2_000);
-  setNextTemporary(true);
+  drafts.setNextTemporary(true);
   expect(drafts.draftOf("home")).toBe("a usual beginning");
   drafts.keepDraft("home", "a secret end");
   await vi.advanceTimersByTimeAsync(2_000);
@@ -160,7 +159,7 @@ it("SEC-480: what is written for a temporary chat stays in this browser, and no 
   expect(localStorage.getItem("trellis.draft.u.w.home")).toBeNull();
   await drafts.loadDrafts();
   expect(sent).toHaveLength(2);
-  setNextTemporary(false);
+  drafts.setNextTemporary(false);
   expect(drafts.draftOf("home")).toBe("a secret end");
   await vi.advanceTimersByTimeAsync(2_000);
   expect(sent.at(-1)).toBe("a secret end");
@@ -186,8 +185,8 @@ it("SEC-881: what begins a temporary chat is no draft on the server while its fi
       send() {}
     },
   );
-  const uploads = await import("../../../src/chat/composer/uploads");
-  const { startConversation } = await import("../../../src/app/sending");
+  const uploads = await import("../../src/chat/composer/uploads");
+  const { startConversation } = await import("../../src/chat/sending");
   uploads.takeFiles("home", undefined, [new File(["x"], "plan.txt")]);
   await startConversation({ id: "b1" } as Bud, "a secret", { is_temporary: true });
   await vi.advanceTimersByTimeAsync(5_000);
@@ -215,7 +214,7 @@ it("REL-1224: a draft keeps the files that were chosen, and takes those of anoth
   vi.useFakeTimers({ now: new Date("2026-11-27T10:00:00Z") });
   localStorage.clear();
   drafts.unsent.value = new Set();
-  const { picked, takeAlong, dropPicked } = await import("../../../src/chat/composer/picked");
+  const { picked, takeAlong, dropPicked } = await import("../../src/store/picked");
   const file = (id: string) =>
     ({ artifact_id: id, version: 1, title: `${id}.txt`, kind: "text", size: 3 }) as const;
   picked.value = {};

@@ -1,7 +1,7 @@
 /** What goes along with a message: chosen files, resources and prompts, by conversation. */
 import { signal } from "@preact/signals";
-import { toast } from "../../app/toasts";
-import chat from "../../texts/chat";
+import { toast } from "../app/toasts";
+import chat from "../texts/chat";
 import { keyOf, MOST_PICKED, type Picked, withPicked } from "./attachments";
 
 /** What the next message of each conversation takes along. */

@@ -1,4 +1,4 @@
-import { hearOfPlace } from "../../app/place";
+import { hearOfPlace } from "./place";
 
 /** Whether somebody has pressed a key or anything else since the page came to where it is. */
 let hasGoneOn = false;

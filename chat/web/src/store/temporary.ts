@@ -4,9 +4,9 @@ import { api, boot } from "../app/boot";
 import { place } from "../app/place";
 import { messageOf, toast } from "../app/toasts";
 import { notedHome } from "../browser/last-chat";
-import { placeInList } from "../store/list";
-import { openState } from "../store/open-conversation";
 import shell from "../texts/shell";
+import { placeInList } from "./list";
+import { openState } from "./open-conversation";
 
 /** Whose choices on the start page this tab remembers. */
 export const whose = `${boot.user.id}.${boot.workspace.slug}`;

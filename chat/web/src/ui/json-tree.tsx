@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import t from "../../texts/calls";
-import { CopyButton } from "../../ui/copy";
-import { showHidden } from "../../ui/hidden";
-import { Icon } from "../../ui/icon";
-import type { Json } from "../../wire";
+import t from "../texts/calls";
+import type { Json } from "../wire";
+import { CopyButton } from "./copy";
+import { showHidden } from "./hidden";
+import { Icon } from "./icon";
 
 const LONG = 400;
 const MANY = 50;

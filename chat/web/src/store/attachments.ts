@@ -1,5 +1,5 @@
 /** What is on its way into a message: resources, files, and addresses made of templates. Pure. */
-import type { Artifact, ArtifactKind, Attachment, FileName, Resource, ResourceName } from "../../wire";
+import type { Artifact, ArtifactKind, Attachment, FileName, Resource, ResourceName } from "../wire";
 
 /** A resource that the next message takes along. */
 export interface PickedResource {
