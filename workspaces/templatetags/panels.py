@@ -1,4 +1,4 @@
-"""Panels and tables of pages: their frame, so that a template holds only what is in them."""
+"""Headings, panels and tables of pages: their frame, so that a template holds only what is in them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 register = template.Library()
+
+
+@register.simple_block_tag
+def page_head(
+    content: SafeString, title: str, *, back_url: str = "", back_label: str = ""
+) -> SafeString:
+    """Show the heading of a page that has no buttons there. Its content is what the page is for.
+
+    Args:
+        back_url: of the page above, if there is one, with its name.
+    """
+    values = {"content": content, "title": title, "back_url": back_url, "back_label": back_label}
+    return render_to_string("parts/page_head.html", values)
 
 
 @register.simple_block_tag
