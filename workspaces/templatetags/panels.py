@@ -25,14 +25,25 @@ def page_head(
 
 
 @register.simple_block_tag
-def panel(content: SafeString, heading: str, *, id: str, extra: str = "") -> SafeString:
+def panel(
+    content: SafeString,
+    heading: str,
+    *,
+    id: str,
+    extra: str = "",
+    section_id: str = "",
+    note: str = "",
+) -> SafeString:
     """Show a panel with a heading.
 
     Args:
         id: of the heading, which names the panel for screen readers.
         extra: further classes.
+        section_id: of the panel itself, for links that lead there.
+        note: stands beside the heading.
     """
     values = {"content": content, "heading": heading, "id": id, "extra": extra}
+    values |= {"section_id": section_id, "note": note}
     return render_to_string("parts/panel.html", values)
 
 
