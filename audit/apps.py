@@ -18,7 +18,7 @@ class AuditConfig(AppConfig):
     def ready(self) -> None:
         from audit import metrics, receivers  # noqa: F401 - connects the receivers
         from audit.alerts.notices import notify
-        from audit.membership_end import listen_to_leaving
+        from audit.membership_end import end_rows_of
         from audit.models import (
             AlertRule,
             AuditBody,
@@ -33,6 +33,7 @@ class AuditConfig(AppConfig):
         from workspaces.audited_tables import audit_table
         from workspaces.database.postgresql.policies import also_allow, keep_for_platform
         from workspaces.delivery.bell import tell_with
+        from workspaces.people.memberships import listen_to_leaving
 
         audit_table(
             AuditPolicy,
@@ -69,7 +70,7 @@ class AuditConfig(AppConfig):
         keep_for_platform(OutsideWrite)
         # A trigger notes what is written, and another one takes the note back when the change is announced.
         also_allow(OutsideWrite, "ALL", "xact = pg_current_xact_id()::text")
-        listen_to_leaving()
+        listen_to_leaving(parted=end_rows_of)
         tell_with(notify)
         register_kept(_kept)
         metrics.register()

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from uuid import UUID
 
 from audit.models import AlertRule, Notice, ReportSchedule
-from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
-from workspaces.models import Membership, User
-from workspaces.people.memberships import person_parted
+from workspaces.changes import ConfigurationChange, tracked_change
+from workspaces.models import User
 
 
-def listen_to_leaving() -> None:
-    """Called once at start."""
-    configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="audit.membership_end"
-    )
-
-
-def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    parted = person_parted(change)
-    if parted is None:
-        return
-    workspace_id, user_id = parted
+def end_rows_of(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    """Stop schedules, and take the person out of recipients."""
     Notice.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()
     for schedule in ReportSchedule.objects.for_workspace(workspace_id):
         is_theirs = schedule.made_by_id == user_id

@@ -32,7 +32,7 @@ class ChatConfig(AppConfig):
         from chat.engine.waking import run_with
         from chat.models import SharedProvider, SharedProviderList
         from chat.services.left_chats import tell_left_chats
-        from chat.services.membership_end import listen_to_leaving
+        from chat.services.membership_end import end_rows_of, suspend_work_of
         from chat.services.shared_providers import listen_to_new_workspaces
         from chat.services.withdrawn_tools import listen_to_servers
         from mcp_servers.registry.bud_choices import register_buds
@@ -41,6 +41,7 @@ class ChatConfig(AppConfig):
         from mcp_servers.registry.sampling import register_model
         from workspaces.database.postgresql.policies import keep_for_platform, protect_table
         from workspaces.people.access import register_access
+        from workspaces.people.memberships import listen_to_leaving
 
         # The words of messages and of what stands beside them, which triggers keep.
         protect_table("chat_message_lexemes")
@@ -57,7 +58,7 @@ class ChatConfig(AppConfig):
         register_providers(_providers_of)
         register_buds(_buds_of, _put_into_buds)
         register_listener(_tell_of_input)
-        listen_to_leaving()
+        listen_to_leaving(parted=end_rows_of, suspended=suspend_work_of)
         tell_left_chats()
         listen_to_new_workspaces()
         listen_to_servers()

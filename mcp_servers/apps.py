@@ -33,11 +33,12 @@ class McpServersConfig(AppConfig):
         from mcp_servers.registry.access import read_servers, read_sign_ins, read_tools
         from mcp_servers.registry.catalogue.platform_source import PlatformSource
         from mcp_servers.registry.catalogue.sources import register_source
-        from mcp_servers.registry.services.membership_end import listen_to_leaving
+        from mcp_servers.registry.services.membership_end import end_rows_of
         from mcp_servers.registry.trace.sink import listen_to_traces
         from workspaces.audited_tables import audit_table
         from workspaces.database.postgresql.policies import keep_for_platform
         from workspaces.people.access import register_access
+        from workspaces.people.memberships import listen_to_leaving
 
         kept = {"id", "workspace", "created_at", "updated_at"}
         entered = [field.name for field in McpServer._meta.concrete_fields]
@@ -59,7 +60,7 @@ class McpServersConfig(AppConfig):
         reporting.tell_reports()
         register_kept(_kept)
         services.listen_to_servers()
-        listen_to_leaving()
+        listen_to_leaving(parted=end_rows_of)
         ending.listen()
         keep_for_platform(KnownClient)
         listen_to_traces()

@@ -89,7 +89,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     # before this file gives each of them a Redis database and a folder of its own.
     del os.environ["DJANGO_SETTINGS_MODULE"]
 
-pytest_plugins = ["tests.factories", "tests.fakes.signing_in", "tests.times"]
+pytest_plugins = ["tests.factories", "tests.fakes.signing_in", "tests.platform_api", "tests.times"]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

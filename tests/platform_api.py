@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -62,6 +63,12 @@ def in_browser(person: User) -> Api:
     """As the person who is signed in."""
     client = signed_in(person, raise_request_exception=False)
     return Api(client)
+
+
+@pytest.fixture
+def root(superuser: User) -> Api:
+    """The browser of the platform's owner."""
+    return in_browser(superuser)
 
 
 def issue(person: User, workspace: Workspace, *scopes: str, days: float = 1) -> str:

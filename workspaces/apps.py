@@ -13,7 +13,7 @@ class WorkspacesConfig(AppConfig):
         from workspaces.database.postgresql.policies import OF_PERSON, also_allow
         from workspaces.models import ApiToken, Membership, Workspace
         from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
-        from workspaces.people.memberships import listen_to_parting
+        from workspaces.people.memberships import end_rows_of, listen_to_leaving
 
         audit_table(
             Workspace,
@@ -26,6 +26,6 @@ class WorkspacesConfig(AppConfig):
         )
         audit_table(Membership, ("role", "is_auditor", "suspended_at"))
         audit_table(ApiToken, ("user", "scopes", "expires_at"))
-        listen_to_parting()
+        listen_to_leaving(parted=end_rows_of)
         # Which workspaces a person may enter is asked before they are in one.
         also_allow(Membership, "SELECT", OF_PERSON)

@@ -23,7 +23,7 @@ from audit.retention.periods import everything_kept
 from audit.views.header import header_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.pages.parts import put_faults, workspace_of
+from workspaces.pages.parts import put_faults, telling_refusals, workspace_of
 from workspaces.pages.seen_values import hold, saves_one_at_a_time
 from workspaces.roles import Permission, has_permission, require
 from workspaces.words.formats import whole
@@ -109,11 +109,8 @@ def place_hold(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 def release_hold(request: WorkspaceRequest, workspace_slug: str, hold_id: UUID) -> HttpResponse:
     """Allow removal again."""
     workspace = workspace_of(request)
-    try:
+    with telling_refusals(request, Conflict):
         retention.release_hold(workspace_id=workspace.pk, hold_id=hold_id, actor=request.actor)
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, _("The hold is released; the settings apply again."))
     return redirect("audit:settings", workspace_slug)
 

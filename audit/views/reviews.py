@@ -25,7 +25,7 @@ from audit.reviews.stored_filters import log_query
 from audit.views.header import header_of
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import telling_refusals, workspace_of
 from workspaces.roles import Permission
 from workspaces.words.formats import whole
 from workspaces.words.text_values import read_moment
@@ -48,7 +48,7 @@ _TOTALS = (
 def save_view(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Keep a page's filters under a name."""
     page, query = request.POST.get("page", ""), request.POST.get("query", "")
-    try:
+    with telling_refusals(request, InvalidInput, Conflict):
         view = saved_views.save_view(
             workspace_id=workspace_of(request).pk,
             actor=request.actor,
@@ -57,9 +57,6 @@ def save_view(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             query=query,
             is_shared="is_shared" in request.POST,
         )
-    except (InvalidInput, Conflict) as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, _("The view “%(name)s” is kept.") % {"name": view.name})
     return _back(workspace_slug, page, query)
 

@@ -34,7 +34,7 @@ from audit.views.sent_files import shown_file
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import User
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import telling_refusals, workspace_of
 from workspaces.roles import Permission
 from workspaces.words.formats import (
     clock_of_hour,
@@ -195,11 +195,8 @@ def change_schedule(
     workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     schedule: ReportSchedule = ReportSchedule.objects.for_workspace(workspace).fetch(schedule_id)
     if verb == "send":
-        try:
+        with telling_refusals(request, InvalidInput):
             done = scheduled_exports.send_now(schedule=schedule, actor=request.actor)
-        except InvalidInput as error:
-            messages.error(request, error.message)
-        else:
             tell = messages.success if done.last_ok else messages.error
             tell(request, f"“{done.name}”: {done.last_result}")
     elif verb in {"pause", "resume"}:

@@ -20,7 +20,7 @@ from audit.models import SentFile, SignOff
 from audit.reviews import making, scheduled_exports, sent_files, sign_offs
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.models import User
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import telling_refusals, workspace_of
 from workspaces.roles import Permission
 from workspaces.words.formats import file_size
 
@@ -34,16 +34,13 @@ def sent_file(request: WorkspaceRequest, workspace_slug: str, sent_id: UUID) -> 
     """Where a file's mail leads: to its entries in the log. There a person signs it off."""
     sent = sent_files.find_sent_file(workspace_of(request).pk, sent_id, actor=request.actor)
     if request.method == "POST":
-        try:
+        with telling_refusals(request, InvalidInput, Conflict):
             sign_offs.sign_off_file(
                 sent=sent,
                 actor=request.actor,
                 note=request.POST.get("note", ""),
                 now=timezone.now(),
             )
-        except (InvalidInput, Conflict) as error:
-            messages.error(request, error.message)
-        else:
             message = _("You have signed off “%(name)s”. That is part of the log.")
             messages.success(request, message % {"name": sent.name})
     audit_url = reverse("audit:entries", args=[workspace_slug])
@@ -56,11 +53,8 @@ def send_file_again(request: WorkspaceRequest, workspace_slug: str, sent_id: UUI
     """Send what could not be sent."""
     workspace = workspace_of(request, Permission.EXPORT_AUDIT)
     sent = sent_files.find_sent_file(workspace.pk, sent_id, actor=request.actor)
-    try:
+    with telling_refusals(request, InvalidInput, Conflict):
         scheduled_exports.send_again(sent=sent, actor=request.actor)
-    except (InvalidInput, Conflict) as error:
-        messages.error(request, error.message)
-    else:
         if sent.status == SentFile.Status.SENT:
             messages.success(request, scheduled_exports.result_in_words(sent))
         else:

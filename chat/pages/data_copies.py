@@ -21,7 +21,7 @@ from chat.services.data_copies import cancel_copy, erase_copy, request_copy
 from chat.values import CopyStatus
 from workspaces.errors import Conflict, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import telling_refusals, workspace_of
 from workspaces.roles import Permission
 from workspaces.words.formats import whole
 
@@ -37,16 +37,13 @@ def data_copies(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the copies; a POST asks for one. An htmx request gets the list alone."""
     workspace, person = workspace_of(request, Permission.USE_CHAT), request.user
     if request.method == "POST":
-        try:
+        with telling_refusals(request, Conflict):
             request_copy(
                 workspace=workspace,
                 owner=person,
                 with_files="without_files" not in request.POST,
                 actor=request.actor,
             )
-        except Conflict as error:
-            messages.error(request, error.message)
-        else:
             messages.success(request, _("Trellis makes your copy now. You can leave this page."))
         return redirect("chat:data_copies", workspace_slug=workspace_slug)
     rows = DataCopy.objects.for_workspace(workspace).visible_to(person).filter(owner=person)
@@ -72,7 +69,7 @@ def change_data_copy(
 ) -> HttpResponse:
     """Stop making a copy, or erase one that is ready."""
     row = _own(request).fetch(copy_id)
-    try:
+    with telling_refusals(request, Conflict):
         if verb == "cancel":
             cancel_copy(row=row, actor=request.actor)
             message = _("Cancelled. Nothing is kept of that copy.")
@@ -81,9 +78,6 @@ def change_data_copy(
             message = _("The copy is erased.")
         else:
             raise NotFound
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, message)
     return redirect("chat:data_copies", workspace_slug=workspace_slug)
 

@@ -21,7 +21,7 @@ from chat.services.imports import chats_of, remove_import, restore_import, start
 from chat.values import ImportStatus
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import telling_refusals, workspace_of
 from workspaces.roles import Permission
 from workspaces.words.formats import whole
 
@@ -78,7 +78,7 @@ def change_import(
     workspace = workspace_of(request)
     rows = ChatImport.objects.for_workspace(workspace).filter(owner=request.user)
     row = rows.fetch(import_id)
-    try:
+    with telling_refusals(request, Conflict):
         if verb == "remove":
             count = remove_import(row=row, actor=request.actor)
             message = ngettext(
@@ -89,9 +89,6 @@ def change_import(
             message = ngettext("%(count)s chat is back.", "%(count)s chats are back.", count)
         else:
             raise NotFound
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, message % {"count": whole(count)})
     return redirect("chat:imports", workspace_slug=workspace_slug)
 

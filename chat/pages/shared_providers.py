@@ -46,7 +46,7 @@ from chat.services.uses_in_words import taken_in_words, uses_in_words
 from workspaces.errors import Conflict, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import Workspace
-from workspaces.pages.parts import for_platform_owner, put_faults
+from workspaces.pages.parts import for_platform_owner, put_faults, telling_refusals
 from workspaces.secret_memory import without_secrets
 from workspaces.words.formats import money, whole
 from workspaces.words.text_values import unknown_filters
@@ -191,7 +191,7 @@ def change_sharing(request: WorkspaceRequest, provider_id: UUID, verb: str) -> H
     """What a button says."""
     shared = fetch_for_owner(provider_id, actor=request.actor)
     actor, name = request.actor, {"name": shared.name}
-    try:
+    with telling_refusals(request, Conflict):
         if verb in {"give", "withdraw"}:
             message = _give_or_withdraw(request, shared, verb)
         elif verb in {"on", "off"}:
@@ -203,9 +203,6 @@ def change_sharing(request: WorkspaceRequest, provider_id: UUID, verb: str) -> H
             return redirect("chat:shared_providers")
         else:
             raise NotFound
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, message)
     page = reverse("chat:shared_provider", args=[shared.pk])
     query = request.POST.get("q", "")

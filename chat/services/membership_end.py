@@ -6,7 +6,6 @@ Whoever leaves shares nothing any more. While a membership rests, nobody reads w
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -33,43 +32,36 @@ from chat.services.data_copies import end_copies_of
 from chat.services.share_ends import drop_shared_by
 from chat.services.spending_limits import forget_limit_of
 from chat.values import ImportStatus, TurnStatus
-from workspaces.changes import ConfigurationChange, configuration_changed
+from workspaces.changes import ConfigurationChange
 from workspaces.database import database_now
 from workspaces.errors import NotFound
-from workspaces.models import Membership
-from workspaces.people.memberships import person_parted, person_suspended
 
 LEFT = _("Stopped because you left the workspace.")
 IMPORT_ENDED = _("Stopped because you left the workspace. Chats that came before that stay.")
 SUSPENDED = _("Stopped because your access to the workspace was suspended.")
 
 
-def listen_to_leaving() -> None:
-    """Called once at start."""
-    configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="chat.leaving"
-    )
+def suspend_work_of(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    """End what runs; what is kept waits for the person."""
+    cancel_runs_of(workspace_id, user_id)
+    end_copies_of(workspace_id, user_id, change.actor)
+    _end_turns(workspace_id, user_id, SUSPENDED)
 
 
-def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    if (suspended := person_suspended(change)) is not None:
-        cancel_runs_of(*suspended)
-        end_copies_of(*suspended, change.actor)
-        _end_turns(*suspended, SUSPENDED)
-    elif (parted := person_parted(change)) is not None:
-        workspace_id, user_id = parted
-        QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
-        for model in (ReminderChoice, ReminderMail, PushDevice):
-            model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
-        drop_shared_by(workspace_id, user_id, change.actor)
-        ChatImport.objects.for_workspace(workspace_id).filter(
-            owner_id=user_id, status__in=OPEN_IMPORTS
-        ).update(status=ImportStatus.FAILED.value, error=IMPORT_ENDED, path="", alive_until=None)
-        end_copies_of(workspace_id, user_id, change.actor)
-        cancel_runs_of(workspace_id, user_id)
-        stop_plans_of(workspace_id, user_id)
-        forget_limit_of(workspace_id, user_id)
-        _end_turns(workspace_id, user_id, LEFT)
+def end_rows_of(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    """End what runs, and delete what only served the person."""
+    QueuedMessage.objects.for_workspace(workspace_id).filter(asked_by_id=user_id).delete()
+    for model in (ReminderChoice, ReminderMail, PushDevice):
+        model.objects.for_workspace(workspace_id).filter(owner_id=user_id).delete()
+    drop_shared_by(workspace_id, user_id, change.actor)
+    ChatImport.objects.for_workspace(workspace_id).filter(
+        owner_id=user_id, status__in=OPEN_IMPORTS
+    ).update(status=ImportStatus.FAILED.value, error=IMPORT_ENDED, path="", alive_until=None)
+    end_copies_of(workspace_id, user_id, change.actor)
+    cancel_runs_of(workspace_id, user_id)
+    stop_plans_of(workspace_id, user_id)
+    forget_limit_of(workspace_id, user_id)
+    _end_turns(workspace_id, user_id, LEFT)
 
 
 def _end_turns(workspace_id: UUID, user_id: UUID, notice: str) -> None:

@@ -20,7 +20,7 @@ from config.installation.tables import DatabaseSize
 from config.installation.versions import as_text, read_versions
 from workspaces.database.row_security import everywhere
 from workspaces.errors import DomainError
-from workspaces.pages.parts import for_platform_owner
+from workspaces.pages.parts import for_platform_owner, telling_refusals
 from workspaces.product import VERSION
 from workspaces.restore_detection import restored_at
 from workspaces.words.formats import percent
@@ -101,12 +101,9 @@ def platform_jobs(request: WorkspaceRequest) -> HttpResponse:
 @for_platform_owner
 def run_job(request: WorkspaceRequest) -> HttpResponse:
     """Have a job run now."""
-    try:
+    with telling_refusals(request, DomainError):
         with everywhere():
             job = run_now(request.POST.get("name", ""), actor=request.actor)
-    except DomainError as error:
-        messages.error(request, error.message)
-    else:
         message = _("Started: %(job)s. Reload this page in a moment to see how it went.")
         messages.success(request, message % {"job": job.what})
     return redirect("platform_jobs")

@@ -23,8 +23,7 @@ from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed, record_deleted
 from workspaces.delivery.announcements import Announcement, announce
 from workspaces.middleware import actor_for as person_in
-from workspaces.models import Membership
-from workspaces.people.memberships import person_parted
+from workspaces.people.memberships import listen_to_leaving
 
 if TYPE_CHECKING:
     from mcp_servers.klavis.models import HOST, KlavisAccount
@@ -34,11 +33,9 @@ CHANGED = "klavis.changed"
 
 def listen_to_changes() -> None:
     """An instance goes with its server, and with the membership of whose it is. Called once at start."""
+    listen_to_leaving(parted=_end_rows_of)
     configuration_changed.connect(
         _server_changed, sender=McpServer, dispatch_uid="mcp_servers.klavis.server"
-    )
-    configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="mcp_servers.klavis.leaving"
     )
 
 
@@ -143,11 +140,7 @@ def _server_changed(sender: type[McpServer], change: ConfigurationChange, **_: A
         _delete(instance, change.actor)
 
 
-def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    parted = person_parted(change)
-    if parted is None:
-        return
-    workspace_id, user_id = parted
+def _end_rows_of(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
     instances = list(KlavisInstance.objects.for_workspace(workspace_id).filter(user=user_id))
     for instance in instances:
         let_go(instance, actor=change.actor)

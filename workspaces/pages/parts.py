@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 
@@ -16,7 +18,7 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from django.forms import BaseForm
 
-    from workspaces.errors import InvalidInput
+    from workspaces.errors import DomainError, InvalidInput
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
 
@@ -55,6 +57,15 @@ def put_faults(form: BaseForm, error: InvalidInput) -> None:
     for name, texts in (error.fields or {"": [error.message]}).items():
         for text in texts:
             form.add_error(name if name in form.fields else None, text)
+
+
+@contextmanager
+def telling_refusals(request: WorkspaceRequest, *kinds: type[DomainError]) -> Iterator[None]:
+    """Have the next page say what a service refuses here."""
+    try:
+        yield
+    except kinds as error:
+        messages.error(request, error.message)
 
 
 def picture_response(content: bytes | None) -> HttpResponse:

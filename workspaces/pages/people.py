@@ -20,7 +20,7 @@ from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import ROLE_CHOICES, Invitation, JoinLink, Workspace
 from workspaces.pages.forms import JoinLinkForm
-from workspaces.pages.parts import put_faults, workspace_of
+from workspaces.pages.parts import put_faults, telling_refusals, workspace_of
 from workspaces.people.inviting import (
     LONGEST,
     MOST,
@@ -167,11 +167,8 @@ def revoke_link(request: WorkspaceRequest, workspace_slug: str, link_id: UUID) -
     """End a join link."""
     workspace = workspace_of(request, Permission.MANAGE_MEMBERS)
     link: JoinLink = JoinLink.objects.for_workspace(workspace).fetch(link_id)
-    try:
+    with telling_refusals(request, Conflict):
         revoke_join_link(link=link, actor=request.actor)
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
         messages.success(
             request, _("The link for @%(name)s no longer works.") % {"name": link.email_domain}
         )
@@ -189,7 +186,7 @@ def change_invitation(
         return redirect("workspaces:invite", workspace_slug=workspace_slug)
     rows = Invitation.objects.for_workspace(workspace).select_related("workspace")
     invitation: Invitation = rows.fetch(invitation_id)
-    try:
+    with telling_refusals(request, DomainError):
         if verb == "resend":
             made = resend_invitation(invitation=invitation, actor=request.actor)
             [sent] = mail_many([made], actor=request.actor)
@@ -206,6 +203,4 @@ def change_invitation(
             messages.success(request, message % {"email": invitation.email})
         else:
             raise Http404
-    except DomainError as error:
-        messages.error(request, error.message)
     return redirect("workspaces:invite", workspace_slug=workspace_slug)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 from workspaces.models import AccessRequest, RequestKind, RequestStatus
-from workspaces.pages.parts import workspace_of
+from workspaces.pages.parts import telling_refusals, workspace_of
 from workspaces.people.access_requests import (
     LONGEST_NOTE,
     ask,
@@ -99,7 +99,7 @@ def change_request(
     """What a button of a request says."""
     workspace = workspace_of(request, Permission.USE_CHAT)
     row: AccessRequest = requests_for(workspace, request.actor).fetch(request_id)
-    try:
+    with telling_refusals(request, DomainError):
         if verb in {"grant", "decline"}:
             note = request.POST.get("note", "").replace("\x00", "")
             decide_request(request=row, is_granted=verb == "grant", note=note, actor=request.actor)
@@ -109,8 +109,5 @@ def change_request(
             message = _("Your request is withdrawn.")
         else:
             raise Http404
-    except DomainError as error:
-        messages.error(request, error.message)
-    else:
         messages.success(request, message)
     return redirect("workspaces:requests", workspace_slug=workspace_slug)

@@ -21,6 +21,7 @@ from workspaces.middleware import signed_in_user
 from workspaces.models import ApiToken
 from workspaces.pages import accounts
 from workspaces.pages.forms import SetupForm, TokenForm
+from workspaces.pages.parts import telling_refusals
 from workspaces.people import first_owner
 from workspaces.people.joining import find_join_link, is_for, join_by_link, joined_by_link
 from workspaces.people.services import (
@@ -102,11 +103,8 @@ def accept(request: WorkspaceRequest) -> HttpResponse:
         return render(request, "workspaces/invitation_accept.html", refusal, status=404)
     is_for_user = user is not None and user.email.lower() == invitation.email.lower()
     if request.method == "POST" and user is not None:
-        try:
+        with telling_refusals(request, DomainError):
             accept_invitation(token=token, user=user, actor=request.actor)
-        except DomainError as error:
-            messages.error(request, error.message)
-        else:
             messages.success(
                 request, _("Welcome to %(name)s.") % {"name": invitation.workspace.name}
             )

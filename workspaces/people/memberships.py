@@ -1,11 +1,12 @@
 """The end of a membership: what it takes with it, in its own transaction.
 
-Each app listens for its own rows and asks `person_parted`. It asks at the beginning of a membership too, so that what an
-earlier one left behind, however it ended, does not come back with the person.
+Each app ends its own rows (`listen_to_leaving`). It does so at the beginning of a membership too, so that what an earlier
+one left behind, however it ended, does not come back with the person.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -29,8 +30,25 @@ from workspaces.models import (
 )
 from workspaces.people.tokens import end_token
 
+EndsRows = Callable[[UUID, UUID, ConfigurationChange], None]
+"""Ends what hangs on a membership, by its workspace and its person, in the transaction of this change."""
 
-def person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
+
+def listen_to_leaving(*, parted: EndsRows, suspended: EndsRows | None = None) -> None:
+    """Have these run where a membership is over, and where it begins to rest. Each app calls it once at start."""
+
+    def heard(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
+        if (found := _person_parted(change)) is not None:
+            parted(*found, change)
+        elif suspended is not None and (found := _person_suspended(change)) is not None:
+            suspended(*found, change)
+
+    configuration_changed.connect(
+        heard, sender=Membership, weak=False, dispatch_uid=f"leaving.{parted.__module__}"
+    )
+
+
+def _person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
     """The workspace and the person whose earlier membership is over; None if this change ends or begins none."""
     values = {"deleted": change.before, "created": change.after}.get(change.verb)
     if values is None or change.workspace_id is None:
@@ -42,7 +60,7 @@ def person_parted(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
     return change.workspace_id, user_id
 
 
-def person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
+def _person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
     """The workspace and the person whose membership begins to rest with this change; None otherwise."""
     if change.verb != "changed" or not change.after.get("suspended_at"):
         return None
@@ -70,18 +88,8 @@ def suspended_addresses(workspace_id: UUID) -> set[str]:
     return {email.lower() for email in rows.values_list("user__email", flat=True)}
 
 
-def listen_to_parting() -> None:
-    """End tokens, stored answers and open invitations together with memberships. Called once at start."""
-    configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="workspaces.memberships"
-    )
-
-
-def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    parted = person_parted(change)
-    if parted is None:
-        return
-    workspace_id, user_id = parted
+def end_rows_of(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    """End tokens, stored answers and open invitations together with a membership."""
     for token in ApiToken.objects.for_workspace(workspace_id).filter(user_id=user_id):
         end_token(token=token, actor=change.actor)
     IdempotentRequest.objects.for_workspace(workspace_id).filter(user_id=user_id).delete()

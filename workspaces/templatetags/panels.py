@@ -1,4 +1,4 @@
-"""Panels and tables of pages: their frame, so that a template holds only what is in them."""
+"""Headings, panels and tables of pages: their frame, so that a template holds only what is in them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,38 @@ register = template.Library()
 
 
 @register.simple_block_tag
-def panel(content: SafeString, heading: str, *, id: str, extra: str = "") -> SafeString:
+def page_head(
+    content: SafeString, title: str, *, back_url: str = "", back_label: str = ""
+) -> SafeString:
+    """Show the heading of a page that has no buttons there. Its content is what the page is for.
+
+    Args:
+        back_url: of the page above, if there is one, with its name.
+    """
+    values = {"content": content, "title": title, "back_url": back_url, "back_label": back_label}
+    return render_to_string("parts/page_head.html", values)
+
+
+@register.simple_block_tag
+def panel(
+    content: SafeString,
+    heading: str,
+    *,
+    id: str,
+    extra: str = "",
+    section_id: str = "",
+    note: str = "",
+) -> SafeString:
     """Show a panel with a heading.
 
     Args:
         id: of the heading, which names the panel for screen readers.
         extra: further classes.
+        section_id: of the panel itself, for links that lead there.
+        note: stands beside the heading.
     """
     values = {"content": content, "heading": heading, "id": id, "extra": extra}
+    values |= {"section_id": section_id, "note": note}
     return render_to_string("parts/panel.html", values)
 
 

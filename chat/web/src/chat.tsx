@@ -3,35 +3,36 @@ import "./styles/app.css";
 import "./browser/input-method";
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { ConnectionBanner } from "./app/banner";
+import { later } from "./app/later";
+import { askBeforeLeaving, LeavingDialog } from "./app/leaving";
 import { conversationPath, homePath, place } from "./app/place";
-import { followConnection } from "./app/sending";
-import { startApp } from "./app/start";
+import { followServerIcons } from "./app/server-tile";
+import { Toasts } from "./app/toast-stack";
 import { DropArea, refuseFiles } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
 import { noteChat } from "./browser/last-chat";
 import { chooseHomeBud, chooser } from "./chat/composer/choice";
 import { ChooserDialog } from "./chat/composer/chooser";
 import { comparing } from "./chat/composer/comparing";
-import { followDrafts, HOME, sendDrafts } from "./chat/composer/draft";
 import { followHomeFiles } from "./chat/composer/home-files";
 import { takeFiles } from "./chat/composer/uploads";
-import { sharing } from "./chat/sharing";
+import { followConnection } from "./chat/sending";
+import { closeSearch, HelpDialog, installShortcuts } from "./chat/shortcuts";
 import { Home } from "./home/home";
 import { forgetAtSignOut } from "./pages/forgetting";
 import { startWorker } from "./pages/installing";
-import { followServerIcons } from "./servers/icons";
-import { closeSearch, HelpDialog, installShortcuts, isHelpOpen, isSearchOpen } from "./shortcuts/chat";
 import { followFolders } from "./sidebar/folders";
 import { isSidebarHidden } from "./sidebar/hiding";
+import { isHelpOpen, isSearchOpen } from "./sidebar/opening";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
+import { followDrafts, HOME, sendDrafts } from "./store/draft";
 import { openProblem } from "./store/open-conversation";
+import { sharing } from "./store/sharing";
+import { startApp } from "./store/start";
 import files from "./texts/files";
 import t from "./texts/shell";
-import { ConnectionBanner } from "./ui/banner";
-import { later } from "./ui/later";
-import { askBeforeLeaving, LeavingDialog } from "./ui/leaving";
-import { Toasts } from "./ui/toasts";
 import { isWaitingOpen } from "./waiting/state";
 import { watchWaiting } from "./waiting/watch";
 
@@ -42,7 +43,7 @@ if (place.value) ConversationView.loadAhead();
 for (const sign of ["pointermove", "pointerdown", "keydown"])
   for (const view of [ConversationView, SearchDialog]) addEventListener(sign, view.loadAhead, { once: true });
 
-const WaitingDialog = later(() => import("./waiting/dialog").then((module) => module.WaitingDialog));
+const WaitingDialog = later(() => import("./chat/waiting-dialog").then((module) => module.WaitingDialog));
 const CompareDialog = later(() =>
   import("./chat/composer/compare-dialog").then((module) => module.CompareDialog),
 );

@@ -22,8 +22,8 @@ from workspaces.actors import Actor, Source
 from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database import database_now
 from workspaces.database.row_security import in_workspace
-from workspaces.models import Membership, User, Workspace
-from workspaces.people.memberships import person_parted, person_suspended
+from workspaces.models import User, Workspace
+from workspaces.people.memberships import listen_to_leaving
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
@@ -115,9 +115,7 @@ def forget_ended() -> int:
 
 def listen() -> None:
     """Called once at start."""
-    configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="client_sign_ins.memberships"
-    )
+    listen_to_leaving(parted=_member_left, suspended=_member_suspended)
     configuration_changed.connect(
         _workspace_changed, sender=Workspace, dispatch_uid="client_sign_ins.rule"
     )
@@ -132,14 +130,12 @@ def _in(workspace_id: UUID) -> WorkspaceQuerySet[ClientSignIn]:
     return ClientSignIn.objects.for_workspace(workspace_id).select_related("user")
 
 
-def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    parted, suspended = person_parted(change), person_suspended(change)
-    found = parted or suspended
-    if found is None:
-        return
-    workspace_id, user_id = found
-    reason = EndReason.LEFT if parted else EndReason.SUSPENDED
-    end(_in(workspace_id).filter(user_id=user_id), reason, change.actor)
+def _member_left(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    end(_in(workspace_id).filter(user_id=user_id), EndReason.LEFT, change.actor)
+
+
+def _member_suspended(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    end(_in(workspace_id).filter(user_id=user_id), EndReason.SUSPENDED, change.actor)
 
 
 def _workspace_changed(sender: type[Workspace], change: ConfigurationChange, **_: Any) -> None:

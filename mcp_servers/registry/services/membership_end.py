@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from uuid import UUID
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -12,23 +12,11 @@ from mcp_servers.oauth.revoking import remove_grants_of_person
 from mcp_servers.registry.consent.permissions import forget_permissions_of
 from mcp_servers.registry.elicitation import withdraw_inputs
 from mcp_servers.registry.services.servers import remove_row
-from workspaces.changes import ConfigurationChange, configuration_changed
-from workspaces.models import Membership
-from workspaces.people.memberships import person_parted
+from workspaces.changes import ConfigurationChange
 
 
-def listen_to_leaving() -> None:
-    """Called once at start."""
-    configuration_changed.connect(
-        _membership_changed, sender=Membership, dispatch_uid="mcp_servers.leaving"
-    )
-
-
-def _membership_changed(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
-    parted = person_parted(change)
-    if parted is None:
-        return
-    workspace_id, user_id = parted
+def end_rows_of(workspace_id: UUID, user_id: UUID, change: ConfigurationChange) -> None:
+    """Withdraw grants, permissions, approvals and questions, and remove the person's own servers."""
     remove_grants_of_person(workspace_id, user_id, change.actor)
     forget_permissions_of(workspace_id, user_id, change.actor)
     Approval.objects.for_workspace(workspace_id).filter(

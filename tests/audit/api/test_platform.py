@@ -11,7 +11,7 @@ from audit.models import AuditStream
 from audit.services import EntryDraft, record
 from audit.streams.services import StreamDraft, StreamStart, create_stream, pause_stream
 from tests.factories import Tenant, TwoTenants
-from tests.platform_api import Api, faults, in_browser, with_token
+from tests.platform_api import Api, faults, with_token
 from workspaces.actors import Actor, Source
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import actor_for
@@ -21,11 +21,6 @@ from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
 pytestmark = pytest.mark.django_db
 
 SINK = {"name": "SIEM", "kind": "webhook", "target": "https://sink.example.org/log"}
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 def test_the_owner_reads_how_the_log_is(root: Api, two_workspaces: TwoTenants) -> None:

@@ -29,7 +29,6 @@ from chat.services.changed_models import ending_models, gone_models, used_models
 from chat.services.model_list_updates import look_at_lists
 from chat.services.models import models_of
 from chat.services.parts_of_shared import PartDraft, change_part
-from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
     KEY,
     row_of,
@@ -40,7 +39,6 @@ from tests.chat.providers.workspace_side import api
 from tests.factories import Tenant, TwoTenants
 from tests.fakes.scripted_model import ScriptedModel
 from workspaces.actors import Actor
-from workspaces.models import User
 
 TODAY = date(2026, 11, 24)
 
@@ -48,11 +46,6 @@ TODAY = date(2026, 11, 24)
 def listing(*names: str, left_out: int = 0, **ends: date) -> ModelListing:
     models = [ListedModel(name=name, ends_on=ends.get(name)) for name in names]
     return ModelListing(models=tuple(models), left_out=left_out, took_ms=1)
-
-
-@pytest.fixture
-def owner(superuser: User) -> Actor:
-    return owns(superuser)
 
 
 @pytest.fixture

@@ -39,7 +39,6 @@ from chat.values import TurnStatus
 from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from mcp_servers.models import InputRequest, McpServer
 from tests.chat.conftest import Chat
-from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import changes_in, draft, row_of, share
 from tests.chat.providers.usage import ask, make_bud
 from tests.chat.providers.workspace_side import api, edit_page, filled
@@ -50,11 +49,6 @@ from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
 NOBODY = RemovedModelUses(models=(), workspaces=0, buds=0, chats=0, searches=0)
-
-
-@pytest.fixture
-def owner(superuser: User) -> Actor:
-    return owns(superuser)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
 from chat.models import Bud, ModelProvider, SharedProvider, WithheldReason
-from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
     ADDRESS,
     KEY,
@@ -21,20 +20,10 @@ from tests.chat.providers.sharing import (
 from tests.chat.providers.usage import ask, make_bud
 from tests.factories import CANARY, TwoTenants, make_tenant
 from tests.fakes.scripted_model import ScriptedModel
-from tests.platform_api import Api, faults, in_browser, with_token
+from tests.platform_api import Api, faults, with_token
 from workspaces.actors import Actor
 from workspaces.models import User
 from workspaces.people.tokens import PLATFORM_READ, PLATFORM_WRITE
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
-
-
-@pytest.fixture
-def owner(superuser: User) -> Actor:
-    return owns(superuser)
 
 
 def given(**changes: Any) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from chat.services.shared_providers import (
 )
 from config.workspace_files import WorkspaceTarget, apply_file, write_workspace
 from tests.chat.conftest import Chat
-from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
     KEY,
     NEW_KEY,
@@ -31,16 +30,10 @@ from tests.chat.providers.workspace_side import api, edit_page, filled
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
-from workspaces.models import User
 from workspaces.yaml_text import read_yaml
 
 PRICED = "https://api.openai.com/v1"
 """An address whose published prices Trellis knows."""
-
-
-@pytest.fixture
-def owner(superuser: User) -> Actor:
-    return owns(superuser)
 
 
 def pages_of(tenant: Tenant) -> list[str]:

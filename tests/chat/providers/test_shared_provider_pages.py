@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 
 from chat.models import ModelProvider, SharedProvider, WithheldReason
-from tests.chat.providers.platform_owner import owns
 from tests.chat.providers.sharing import (
     KEY,
     NEW_KEY,
@@ -29,11 +28,6 @@ URL = "/platform/providers/"
 def root(superuser: User) -> Client:
     """The browser of the platform's owner."""
     return signed_in(superuser)
-
-
-@pytest.fixture
-def owner(superuser: User) -> Actor:
-    return owns(superuser)
 
 
 def page_of(shared: SharedProvider) -> str:

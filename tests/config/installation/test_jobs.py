@@ -23,7 +23,7 @@ from config.installation.jobs import JobState, all_jobs, read_jobs, run_now
 from config.workers.queues import QueueBacklog
 from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
 from tests.factories import Tenant
-from tests.platform_api import Api, faults, in_browser
+from tests.platform_api import Api, faults
 from workspaces.errors import Conflict, NotFound
 from workspaces.jobs.installation import JobFault
 from workspaces.models import BackgroundJob, InstalledVersion, User, WorkerSeen
@@ -31,11 +31,6 @@ from workspaces.process.schedules import DAY, HOUR, WEEK
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 URL = "/platform/state/jobs/"
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 @pytest.fixture(autouse=True)

@@ -19,8 +19,7 @@ from config.installation.database_faults import DAMAGED
 from config.installation.sqlite_looks import FileFinding, FileLook
 from config.installation.tables import read_database
 from tests.patience import PATIENCE
-from tests.platform_api import Api, in_browser
-from workspaces.models import User
+from tests.platform_api import Api
 
 
 @pytest.fixture
@@ -33,11 +32,6 @@ def file(tmp_path: Path) -> Path:
         own.executemany("INSERT INTO a VALUES (?)", [(f"{n}" * 50,) for n in range(2_000)])
         own.commit()
     return path
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 @pytest.fixture

@@ -19,18 +19,13 @@ from config.installation.storage import Disk, read_storage
 from config.installation.tables import TableSize, parts_of, read_database
 from tests.engines import ENDLESS
 from tests.factories import Tenant, UserFactory, WorkspaceFactory
-from tests.platform_api import Api, in_browser
+from tests.platform_api import Api
 from workspaces.database.time_limits import TookTooLong, at_most
-from workspaces.models import User, Workspace
+from workspaces.models import Workspace
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
 URL = "/platform/state/storage/"
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 def keep(workspace: Workspace, size: int, number: int = 1) -> None:

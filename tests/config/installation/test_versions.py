@@ -19,18 +19,13 @@ from config.env import ROOT
 from config.installation import versions
 from config.installation.versions import as_text, note_version, read_commit, read_versions
 from tests.factories import Tenant
-from tests.platform_api import Api, in_browser
-from workspaces.models import InstalledVersion, User
+from tests.platform_api import Api
+from workspaces.models import InstalledVersion
 from workspaces.product import VERSION
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
 URL = "/platform/state/versions/"
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 @pytest.fixture(autouse=True)

@@ -7,16 +7,11 @@ import pytest
 from audit.actions import Action
 from audit.models import AuditEntry
 from config.doctor import examine
-from tests.platform_api import Api, in_browser
+from tests.platform_api import Api
 from workspaces.database import database_now
 from workspaces.models import Installation, User
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 def test_the_owner_reads_what_the_page_shows(root: Api) -> None:

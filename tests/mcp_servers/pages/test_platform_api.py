@@ -11,7 +11,7 @@ from audit.models import AuditEntry
 from mcp_servers.models import GlobalServer, McpServer, StdioProgram
 from mcp_servers.registry import services
 from tests.factories import Tenant
-from tests.platform_api import Api, faults, in_browser, with_token
+from tests.platform_api import Api, faults, with_token
 from workspaces.actors import Source
 from workspaces.errors import PermissionDenied
 from workspaces.middleware import actor_for
@@ -28,11 +28,6 @@ PROGRAM = {
     "parameters": [{"name": "zone", "title": "Zone", "type": "word", "required": True}],
     "env_names": ["CLOCK_TOKEN"],
 }
-
-
-@pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
 
 
 def test_programs_are_added_changed_accepted_and_deleted(

@@ -36,11 +36,6 @@ LISTS = (
 
 
 @pytest.fixture
-def root(superuser: User) -> Api:
-    return in_browser(superuser)
-
-
-@pytest.fixture
 def program(superuser: User, tenant: Tenant) -> Api:
     """A program with both scopes."""
     return with_token(superuser, tenant.workspace, PLATFORM_READ, PLATFORM_WRITE)

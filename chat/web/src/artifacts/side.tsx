@@ -1,8 +1,8 @@
 /** Room for the panel beside the conversation; what fills it is loaded when it is first opened. */
 import { type FunctionComponent, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { tellMissing } from "../app/later";
 import t from "../texts/files";
-import { tellMissing } from "../ui/later";
 import { leavingWith, openModal } from "../ui/modal";
 import { fetchPart } from "../ui/parts";
 import { DropArea } from "./button";

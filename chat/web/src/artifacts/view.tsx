@@ -2,7 +2,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { messageOf } from "../app/toasts";
 import { isDark } from "../browser/theme";
-import { JsonView } from "../chat/calls/json-tree";
 import { colours } from "../markdown/code";
 import { Markdown } from "../markdown/markdown";
 import common from "../texts/common";
@@ -11,6 +10,7 @@ import { filled } from "../texts/language";
 import { CopyButton } from "../ui/copy";
 import { showHidden } from "../ui/hidden";
 import { Icon } from "../ui/icon";
+import { JsonView } from "../ui/json-tree";
 import type { Artifact, ArtifactVersion, Json } from "../wire";
 import { parseTable } from "./csv";
 import { downloadPath, previewPath, readingOf, textOf } from "./state";

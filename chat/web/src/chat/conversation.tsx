@@ -1,11 +1,10 @@
 import { useEffect } from "preact/hooks";
 import { boot } from "../app/boot";
-import { stopTurn } from "../app/commands";
 import { go, homePath } from "../app/place";
-import { sendMessage } from "../app/sending";
 import { FilesButton } from "../artifacts/button";
 import { ConversationMenu } from "../sidebar/row";
 import { buds } from "../store/buds";
+import { stopTurn } from "../store/commands";
 import { list } from "../store/list";
 import {
   openAgain,
@@ -18,6 +17,8 @@ import {
   showEnd,
   waiting,
 } from "../store/open-conversation";
+import { sharing } from "../store/sharing";
+import { keepChat } from "../store/temporary";
 import t from "../texts/chat";
 import common from "../texts/common";
 import comparing from "../texts/comparing";
@@ -39,8 +40,7 @@ import { MessageList } from "./messages/messages";
 import { useReveal } from "./messages/reveal";
 import { useSeen } from "./messages/seen";
 import { UsageGauge } from "./messages/usage";
-import { sharing } from "./sharing";
-import { keepChat } from "./temporary";
+import { sendMessage } from "./sending";
 
 function Loading() {
   return (

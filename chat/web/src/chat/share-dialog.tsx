@@ -6,13 +6,13 @@ import { describedBy, FieldNotes } from "../forms/frame";
 import { ApiProblem } from "../net/api";
 import { list } from "../store/list";
 import { openState } from "../store/open-conversation";
+import { choiceOf, formOf, isSameForm, type ShareForm, type Sharing } from "../store/sharing";
 import common from "../texts/common";
 import t from "../texts/sharing";
 import { CopyButton } from "../ui/copy";
 import { Dialog, DialogButtons } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import type { Conversation, Person, Share } from "../wire";
-import { choiceOf, formOf, isSameForm, type ShareForm, type Sharing } from "./sharing";
 
 /** Between the last letter and the search for people. */
 const PAUSE_MS = 200;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { boot } from "../app/boot";
 import { place } from "../app/place";
-import { type Beginning, beginnings, keepBeginning, startConversation } from "../app/sending";
+import { ServerTile } from "../app/server-tile";
 import {
   answeringModel,
   chooseHomeBud,
@@ -9,21 +9,21 @@ import {
   homeBud,
   homeChoice,
   homePlace,
-  setNextTemporary,
 } from "../chat/composer/choice";
 import { isDemoAnswering } from "../chat/composer/choices";
 import { AnswerLine } from "../chat/composer/chooser";
 import { Composer } from "../chat/composer/composer";
-import { HOME, moveTyped } from "../chat/composer/draft";
 import { uploadsOf } from "../chat/composer/uploads";
 import { DemoLabel, Header, TemporaryLine } from "../chat/header";
 import { OutgoingMessage } from "../chat/messages/outgoing";
-import { isNextTemporary } from "../chat/temporary";
+import { type Beginning, beginnings, keepBeginning, startConversation } from "../chat/sending";
 import { hourOf } from "../formats";
-import { focusComposer } from "../shortcuts/chat";
 import { folders } from "../sidebar/folders";
+import { focusComposer } from "../sidebar/opening";
 import { buds, budsProblem, loadBuds } from "../store/buds";
 import type { Asked } from "../store/conversation";
+import { HOME, moveTyped, setNextTemporary } from "../store/draft";
+import { isNextTemporary } from "../store/temporary";
 import chat from "../texts/chat";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
@@ -31,7 +31,6 @@ import t from "../texts/home";
 import { filled } from "../texts/language";
 import shell from "../texts/shell";
 import { Icon } from "../ui/icon";
-import { ServerTile } from "../ui/server-tile";
 import { pageTitle } from "../waiting/state";
 import type { Bud } from "../wire";
 

@@ -1,7 +1,6 @@
 /** The REST API with the session's cookie; problems come out as one readable sentence. */
 
 import type { Theme } from "../browser/theme";
-import type { ShareChoice } from "../chat/sharing";
 import type { OwnKeys } from "../shortcuts/own";
 import common from "../texts/common";
 import type {
@@ -26,6 +25,15 @@ import type {
   ToolCall,
   Waiting,
 } from "../wire";
+
+export interface ShareChoice {
+  audience: Share["audience"];
+  people: string[];
+  with_files: boolean;
+  with_calls: boolean;
+  expires_at: string | null;
+  until_message_id: string | null;
+}
 
 interface Page<Row> {
   results: Row[];

@@ -2,7 +2,6 @@ import { useState } from "preact/hooks";
 import { api, boot } from "../app/boot";
 import { messageOf, toast } from "../app/toasts";
 import { applyTheme, chosenTheme, type Theme } from "../browser/theme";
-import { openHelp } from "../shortcuts/chat";
 import common from "../texts/common";
 import t from "../texts/shell";
 import shortcuts from "../texts/shortcuts";
@@ -10,6 +9,7 @@ import waiting from "../texts/waiting";
 import { Icon } from "../ui/icon";
 import { Menu, MenuButton, MenuLink } from "../ui/menu";
 import { isWaitingOpen } from "../waiting/state";
+import { isHelpOpen } from "./opening";
 
 function ThemeChoice() {
   const [theme, setTheme] = useState<Theme>(chosenTheme());
@@ -123,7 +123,12 @@ export function UserMenu() {
       <MenuLink icon="hand" href={urls.permissions}>
         {t.permissions}
       </MenuLink>
-      <MenuButton icon="keyboard" onClick={openHelp}>
+      <MenuButton
+        icon="keyboard"
+        onClick={() => {
+          isHelpOpen.value = true;
+        }}
+      >
         {shortcuts.title}
       </MenuButton>
       <MenuLink icon="key" href={urls.connections}>

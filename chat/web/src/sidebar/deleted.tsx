@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { api, boot } from "../app/boot";
-import { restoreConversation } from "../app/conversations";
 import { dropActionsAbout, messageOf, toast } from "../app/toasts";
 import { ApiProblem } from "../net/api";
+import { restoreConversation } from "../store/conversations";
 import common from "../texts/common";
 import t from "../texts/shell";
 import { Dialog, DialogButtons } from "../ui/dialog";

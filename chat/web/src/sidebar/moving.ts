@@ -1,8 +1,8 @@
 /** Chats on their way into a folder: one, also one that is dragged, or several chosen ones. */
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "../app/boot";
-import { changeConversation } from "../app/conversations";
 import { messageAlone, toast, UNDO_MS } from "../app/toasts";
+import { changeConversation } from "../store/conversations";
 import { list, placeInList } from "../store/list";
 import t from "../texts/folders";
 import shell from "../texts/shell";

@@ -1,13 +1,13 @@
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import { boot } from "../app/boot";
-import { downloadConversation } from "../app/commands";
-import { changeConversation, deleteConversation } from "../app/conversations";
 import { conversationPath, go, place, printPath } from "../app/place";
-import { unsent } from "../chat/composer/draft";
-import { sharing } from "../chat/sharing";
-import { keepChat } from "../chat/temporary";
+import { downloadConversation } from "../store/commands";
+import { changeConversation, deleteConversation } from "../store/conversations";
+import { unsent } from "../store/draft";
 import { openFolder } from "../store/list";
+import { sharing } from "../store/sharing";
+import { keepChat } from "../store/temporary";
 import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import { filled } from "../texts/language";

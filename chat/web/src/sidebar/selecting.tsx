@@ -1,8 +1,8 @@
 /** Several chats chosen in the list, and what can be done with all of them. */
 import { useEffect, useState } from "preact/hooks";
 import { api, boot } from "../app/boot";
-import { forget, whileDeleting } from "../app/conversations";
 import { dropActionsAbout, messageAlone, toast, UNDO_MS } from "../app/toasts";
+import { forget, whileDeleting } from "../store/conversations";
 import { list, placeInList, showsArchived } from "../store/list";
 import common from "../texts/common";
 import t from "../texts/folders";

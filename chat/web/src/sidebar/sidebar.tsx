@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../app/boot";
+import { later } from "../app/later";
 import { isSidebarOpen } from "../app/place";
 import { openLayer } from "../browser/layers";
-import { isSearchOpen, newChat } from "../shortcuts/chat";
 import {
   list,
   listNext,
@@ -17,13 +17,13 @@ import common from "../texts/common";
 import folderTexts from "../texts/folders";
 import t from "../texts/shell";
 import { Icon } from "../ui/icon";
-import { later } from "../ui/later";
 import { useNow } from "../ui/time";
 import { UserMenu, WorkspaceSwitcher } from "./account";
 import { Bell } from "./bell";
 import { FolderDialogs, FolderList } from "./folders";
 import { groupByDay } from "./groups";
 import { toggleSidebar } from "./hiding";
+import { isSearchOpen, newChat } from "./opening";
 import { ConversationRow } from "./row";
 import { SelectionBar } from "./selecting";
 

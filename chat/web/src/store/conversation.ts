@@ -5,7 +5,7 @@
  * piece of text beyond the known end) sets `stale`; whoever drives the reducer then subscribes again, and the
  * snapshot that follows replaces everything.
  */
-import type { Picked } from "../chat/composer/attachments";
+
 import {
   type Artifact,
   CALL_IS_ACTIVE,
@@ -24,6 +24,7 @@ import {
   TURN_IS_ACTIVE,
   type Turn,
 } from "../wire";
+import type { Picked } from "./attachments";
 import { isPart, isUnread, pathTo } from "./paths";
 
 export interface Progress {

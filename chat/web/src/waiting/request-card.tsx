@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
-import { decideRequest } from "../app/commands";
 import { toast } from "../app/toasts";
 import { moment } from "../formats";
+import { decideRequest } from "../store/commands";
 import common from "../texts/common";
 import { filled } from "../texts/language";
 import t from "../texts/waiting";

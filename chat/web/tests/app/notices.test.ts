@@ -90,7 +90,7 @@ test("REL-916: so it is on pages that the server draws", () => {
 test("REL-1728: a page whose person got another role says so, and can be opened anew", async () => {
   openPage();
   vi.resetModules();
-  const { hearing } = await import("../../src/app/start");
+  const { hearing } = await import("../../src/store/start");
   const { toasts } = await import("../../src/app/toasts");
   hearing("bud.changed", "1");
   expect(toasts.value).toEqual([]);

@@ -8,7 +8,7 @@ import { openPage } from "../page";
 type Code = typeof import("../../src/markdown/code");
 type Table = typeof import("../../src/markdown/table");
 type Finish = typeof import("../../src/markdown/finish");
-type Leaving = typeof import("../../src/ui/leaving");
+type Leaving = typeof import("../../src/app/leaving");
 
 let code: Code;
 let table: Table;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   code = await import("../../src/markdown/code");
   table = await import("../../src/markdown/table");
   finish = await import("../../src/markdown/finish");
-  leaving = await import("../../src/ui/leaving");
+  leaving = await import("../../src/app/leaving");
 });
 
 function dom(text: string): HTMLElement {

@@ -6,7 +6,7 @@ import { at, openPage, PLACE } from "../page";
 
 let bell: typeof import("../../src/sidebar/bell");
 let notices: typeof import("../../src/app/notices");
-let waiting: typeof import("../../src/waiting/dialog");
+let waiting: typeof import("../../src/chat/waiting-dialog");
 let chooser: typeof import("../../src/chat/composer/chooser");
 let search: typeof import("../../src/sidebar/search");
 /** What the server answers to each path; without an answer it is broken. */
@@ -18,7 +18,7 @@ beforeAll(async () => {
   vi.resetModules();
   bell = await import("../../src/sidebar/bell");
   notices = await import("../../src/app/notices");
-  waiting = await import("../../src/waiting/dialog");
+  waiting = await import("../../src/chat/waiting-dialog");
   chooser = await import("../../src/chat/composer/chooser");
   search = await import("../../src/sidebar/search");
   notices.placeNotices("/w/w/notices/", "t");

@@ -1,20 +1,21 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
-import { askAlways, decide, decideForOther } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
+import { isByKeys, isFocusFree } from "../../app/focus";
 import { toast } from "../../app/toasts";
 import { FileOfCall } from "../../artifacts/button";
 import { sizeWord } from "../../artifacts/words";
+import { askAlways, decide, decideForOther } from "../../store/commands";
 import t from "../../texts/calls";
 import common from "../../texts/common";
 import { filled } from "../../texts/language";
 import { Icon } from "../../ui/icon";
+import { JsonView } from "../../ui/json-tree";
 import { forgetKept, useKept } from "../../ui/kept";
 import { Menu, MenuButton } from "../../ui/menu";
 import { toComposer } from "../../ui/refocus";
 import { duration, useNow } from "../../ui/time";
 import type { ToolCall } from "../../wire";
-import { isByKeys, isFocusFree } from "../messages/focus";
 import { ArgumentEditor } from "./argument-editor";
 import { Badges } from "./badges";
 import {
@@ -24,7 +25,6 @@ import {
   isBeingEdited,
   leaveArguments,
 } from "./edited-arguments";
-import { JsonView } from "./json-tree";
 import { RefusalReason } from "./refusal-reason";
 
 /** Enter pressed for something else while the card appears must not approve it. */

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { answerInput } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
+import { isFocusFree } from "../../app/focus";
 import { moment } from "../../formats";
 import { FormFieldInput } from "../../forms/field";
 import {
@@ -12,6 +12,7 @@ import {
   formProblems,
   initialValues,
 } from "../../forms/schema";
+import { answerInput } from "../../store/commands";
 import { openState } from "../../store/open-conversation";
 import common from "../../texts/common";
 import { filled } from "../../texts/language";
@@ -28,7 +29,6 @@ import {
   TURN_IS_ACTIVE,
   type Turn,
 } from "../../wire";
-import { isFocusFree } from "../messages/focus";
 import { canOpen, markHost, sampledMessages } from "./elicitation";
 import { SignIn, signInOutcome } from "./sign-in-card";
 

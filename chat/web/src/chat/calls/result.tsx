@@ -1,12 +1,12 @@
 import { sizeWord } from "../../artifacts/words";
 import { safeHref } from "../../markdown/links";
+import { pickResource } from "../../store/picked";
 import t from "../../texts/calls";
 import { CopyButton } from "../../ui/copy";
 import { Icon } from "../../ui/icon";
+import { JsonView } from "../../ui/json-tree";
 import type { ContentPart, Json } from "../../wire";
-import { pickResource } from "../composer/picked";
 import { asJson } from "./arguments";
-import { JsonView } from "./json-tree";
 import { saysTheSame } from "./repeated";
 
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);

@@ -1,23 +1,23 @@
 import { useId, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
-import { askAlways } from "../../app/commands";
 import { place } from "../../app/place";
+import { hasIcon, ServerTile } from "../../app/server-tile";
 import { FileOfCall } from "../../artifacts/button";
 import { moment } from "../../formats";
+import { askAlways } from "../../store/commands";
 import { openInputRequests, openProgress, waiting } from "../../store/open-conversation";
 import t from "../../texts/calls";
 import common from "../../texts/common";
 import { filled } from "../../texts/language";
 import { Icon, type IconName } from "../../ui/icon";
-import { hasIcon, ServerTile } from "../../ui/server-tile";
+import { JsonView } from "../../ui/json-tree";
 import { ago, duration, useNow } from "../../ui/time";
-import { DecideAll } from "../../waiting/decide-all";
 import { CALL_IS_ACTIVE, type ToolCall } from "../../wire";
 import { ApprovalCard } from "./approval-card";
 import { sameJson } from "./arguments";
 import { Badges } from "./badges";
+import { DecideAll } from "./decide-all";
 import { AnsweredInput, InputCard } from "./input-card";
-import { JsonView } from "./json-tree";
 import { Result } from "./result";
 import { UnknownCard } from "./unknown-card";
 

@@ -1,17 +1,17 @@
 /** A call whose connection was lost: what is known of it, and the person's word on what becomes of it. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { resolveCall } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
+import { isFocusFree } from "../../app/focus";
 import { moment } from "../../formats";
+import { resolveCall } from "../../store/commands";
 import t from "../../texts/calls";
 import common from "../../texts/common";
 import { filled } from "../../texts/language";
 import { Icon } from "../../ui/icon";
+import { JsonView } from "../../ui/json-tree";
 import { forgetKept, useKept } from "../../ui/kept";
 import { toComposer } from "../../ui/refocus";
 import type { Resolution, ToolCall } from "../../wire";
-import { isFocusFree } from "../messages/focus";
-import { JsonView } from "./json-tree";
 
 export function UnknownCard({ call }: { call: ToolCall }) {
   const id = useId();

@@ -1,9 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../app/boot";
+import { ServerTile } from "../../app/server-tile";
 import { messageOf } from "../../app/toasts";
 import { files, openPanel, previewPath } from "../../artifacts/state";
 import { ICON_OF, sizeWord } from "../../artifacts/words";
 import { moment } from "../../formats";
+import { isFile, keyOf, type Picked, pickAgain } from "../../store/attachments";
+import { changedResources, picked, pickResource } from "../../store/picked";
 import t from "../../texts/chat";
 import choosing from "../../texts/choosing";
 import common from "../../texts/common";
@@ -12,7 +15,6 @@ import fileTexts from "../../texts/files";
 import { Dialog } from "../../ui/dialog";
 import { Icon } from "../../ui/icon";
 import { refocus } from "../../ui/refocus";
-import { ServerTile } from "../../ui/server-tile";
 import type {
   ArtifactKind,
   AttachedFile,
@@ -23,11 +25,9 @@ import type {
   ServerName,
 } from "../../wire";
 import { type Origin, Result } from "../calls/result";
-import { isFile, keyOf, type Picked, pickAgain } from "./attachments";
 import { comparedBy, comparing, dropCompared } from "./comparing";
 import { leaveOut } from "./leaving-out";
 import { dropMention, mentionOf } from "./mentions";
-import { changedResources, picked, pickResource } from "./picked";
 import { dropUpload, mayTryAgain, tryAgain, type Upload, uploadsOf } from "./uploads";
 
 function DropButton({ label, onDrop }: { label: string; onDrop: () => void }) {

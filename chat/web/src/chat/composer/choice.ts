@@ -6,9 +6,13 @@ import { messageOf, toast } from "../../app/toasts";
 import { notedHome, noteHome } from "../../browser/last-chat";
 import type { ChatSetting, ConversationChoice, Suggestion, ToolSetting } from "../../net/api";
 import { ApiProblem } from "../../net/api";
+import { isFile, type PickedResource } from "../../store/attachments";
 import { buds } from "../../store/buds";
+import { HOME } from "../../store/draft";
 import { openFolder, placeInList } from "../../store/list";
 import { openState } from "../../store/open-conversation";
+import { dropPicked, picked } from "../../store/picked";
+import { isNextTemporary, whose } from "../../store/temporary";
 import t from "../../texts/choosing";
 import type {
   Bud,
@@ -21,8 +25,6 @@ import type {
   Resource,
   Servers,
 } from "../../wire";
-import { isNextTemporary, whose } from "../temporary";
-import { isFile, type PickedResource } from "./attachments";
 import {
   hasOverrides,
   isOfBud,
@@ -34,8 +36,6 @@ import {
   withSetting,
 } from "./choices";
 import { afterOthers } from "./choices-under-way";
-import { HOME, moveHomeDraft } from "./draft";
-import { dropPicked, picked } from "./picked";
 
 export type Chooser = "all" | "buds" | "models";
 export const chooser = signal<Chooser | null>(null);
@@ -137,14 +137,6 @@ export function homeChoice(bud: Bud): Partial<ConversationChoice> {
     ...(chosenModel.value && { model: chosenModel.value }),
     ...(hasOverrides(homeOverrides.value) && { mcp_config_overrides: homeOverrides.value }),
   };
-}
-
-/** Say whether the next chat is temporary; what is being written stays in the field. */
-export function setNextTemporary(isTemporary: boolean): void {
-  if (isTemporary === isNextTemporary.value) return;
-  moveHomeDraft(() => {
-    isNextTemporary.value = isTemporary;
-  });
 }
 
 /** Choose anew. A chat that was to be temporary still is. */

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
 import { place } from "../../app/place";
 import { buds } from "../../store/buds";
+import { HOME } from "../../store/draft";
 import { openState, runningTurn } from "../../store/open-conversation";
 import t from "../../texts/choosing";
 import common from "../../texts/common";
@@ -37,7 +38,6 @@ import {
   unusableModel,
 } from "./choices";
 import { comparing } from "./comparing";
-import { HOME } from "./draft";
 
 /** The chat's own bud, where it is archived or no longer for this person. */
 const goneBud = computed(() => {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
-import { compareAnswer, regenerate } from "../../app/commands";
+import { compareAnswer, regenerate } from "../../store/commands";
 import answers from "../../texts/answers";
 import choosing from "../../texts/choosing";
 import common from "../../texts/common";

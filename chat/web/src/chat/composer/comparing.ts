@@ -5,9 +5,9 @@ import { boot } from "../../app/boot";
 import { noteAsked, notedAsked } from "../../browser/last-chat";
 import { personal } from "../../pages/forgetting";
 import { openTimeline } from "../../store/open-conversation";
+import { whose } from "../../store/temporary";
 import type { ComparisonItem } from "../../store/timeline";
 import type { ChosenModel, Model, Turn } from "../../wire";
-import { whose } from "../temporary";
 import { answeringBud, answeringModel, models } from "./choice";
 import { isOfBud, isSameModel } from "./choices";
 

@@ -1,22 +1,24 @@
 import { createPortal } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
+import { mayBeginTyping } from "../../app/focus";
 import { toast } from "../../app/toasts";
 import { sizeWord } from "../../artifacts/words";
 import { openLayer } from "../../browser/layers";
+import { canDictate } from "../../browser/speech";
 import { whole } from "../../formats";
-import { isSearchOpen, newChat } from "../../shortcuts/chat";
+import { isSearchOpen, newChat } from "../../sidebar/opening";
 import { buds } from "../../store/buds";
 import type { Asked } from "../../store/conversation";
+import { draftOf, useDraft } from "../../store/draft";
+import { picked, takeAlong } from "../../store/picked";
 import t from "../../texts/chat";
 import compareTexts from "../../texts/comparing";
+import { chooseFiles } from "../../ui/choose-files";
 import { Icon } from "../../ui/icon";
 import { Menu, MenuButton } from "../../ui/menu";
 import { isTouch, toComposer, useRefocus } from "../../ui/refocus";
 import type { Prompt, WhenBusy } from "../../wire";
-import { MissingServer } from "../calls/missing-server";
-import { mayBeginTyping } from "../messages/focus";
-import { canDictate } from "../messages/speech";
 import { askAgain, askedBy, dropAsked } from "./asked";
 import { PickedChips } from "./attachment-chips";
 import { answeringBud, chooser } from "./choice";
@@ -24,15 +26,14 @@ import type { CommandName } from "./choices";
 import { ChoiceChip } from "./chooser";
 import { comparing } from "./comparing";
 import { DictateButton } from "./dictate-button";
-import { draftOf, useDraft } from "./draft";
 import { mention } from "./mentions";
+import { MissingServer } from "./missing-server";
 import { OFFERS_ID, type Offer, OfferMenu, offerId, useOffers } from "./offers";
-import { picked, takeAlong } from "./picked";
 import { PromptDialog } from "./prompt-dialog";
 import { ResourcePicker } from "./resource-picker";
 import { ServerPicker } from "./server-picker";
 import { withoutTyped } from "./typed";
-import { chooseFiles, mayTryAgain, takeFiles, uploadsOf } from "./uploads";
+import { mayTryAgain, takeFiles, uploadsOf } from "./uploads";
 
 interface ComposerProps {
   /** Under which name the draft is kept. */

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { toast } from "../../app/toasts";
+import { dictate } from "../../browser/speech";
 import t from "../../texts/answers";
 import { Icon } from "../../ui/icon";
-import { dictate } from "../messages/speech";
 
 /** Listens until it is pressed again; `onHeard` gets each sentence. */
 export function DictateButton({ onHeard }: { onHeard: (words: string) => void }) {

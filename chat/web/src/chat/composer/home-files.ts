@@ -3,8 +3,8 @@ import { effect, signal } from "@preact/signals";
 import { createStore, del, get, set, type UseStore } from "idb-keyval";
 import { boot } from "../../app/boot";
 import { FILES } from "../../pages/forgetting";
-import { isNextTemporary } from "../temporary";
-import { HOME } from "./draft";
+import { HOME } from "../../store/draft";
+import { isNextTemporary } from "../../store/temporary";
 import { areKept, takeFiles, uploadsOf } from "./uploads";
 
 const KEY = `${boot.user.id}.${boot.workspace.slug}`;

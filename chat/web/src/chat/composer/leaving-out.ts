@@ -1,7 +1,7 @@
 /** What was chosen for a message, and is left out of it again. */
 import { removeUnsent } from "../../artifacts/state";
-import { isFile, type Picked, pickFile } from "./attachments";
-import { dropPicked, takeAlong } from "./picked";
+import { isFile, type Picked, pickFile } from "../../store/attachments";
+import { dropPicked, takeAlong } from "../../store/picked";
 
 /** A file that came for this message alone leaves the chat with it: models read what is in a chat. */
 export function leaveOut(draft: string, one: Picked): void {

@@ -2,9 +2,9 @@
 import { effect, signal } from "@preact/signals";
 import { noteAsked, notedAsked } from "../../browser/last-chat";
 import { buds } from "../../store/buds";
+import { whose } from "../../store/temporary";
 import choosing from "../../texts/choosing";
 import type { Bud } from "../../wire";
-import { whose } from "../temporary";
 import { answeringBud } from "./choice";
 
 /** The bud that each draft names, by its id. */

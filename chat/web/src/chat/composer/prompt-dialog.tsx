@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { messageOf, toast } from "../../app/toasts";
+import { HOME } from "../../store/draft";
+import { pickResource } from "../../store/picked";
 import t from "../../texts/chat";
 import { filled } from "../../texts/language";
 import questions from "../../texts/questions";
@@ -7,8 +9,6 @@ import { Dialog, DialogButtons } from "../../ui/dialog";
 import { Icon } from "../../ui/icon";
 import type { Prompt } from "../../wire";
 import { suggest as askForSuggestions, fillPrompt } from "./choice";
-import { HOME } from "./draft";
-import { pickResource } from "./picked";
 import { textOf, titleOf } from "./prompts";
 import { SuggestField } from "./suggest-field";
 

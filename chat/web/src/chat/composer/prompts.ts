@@ -1,7 +1,8 @@
 /** Prompts of servers as commands: which of them a few typed letters mean, and the text that comes of one. Pure. */
+
+import type { Picked } from "../../store/attachments";
 import t from "../../texts/chat";
 import type { FilledPrompt, Prompt } from "../../wire";
-import type { Picked } from "./attachments";
 
 export const titleOf = (prompt: Prompt): string => prompt.title || prompt.name;
 

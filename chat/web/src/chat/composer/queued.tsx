@@ -1,10 +1,11 @@
 /** Messages that wait for the running answer: in order, and still to be changed. */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { editQueued, removeQueued, sendQueuedNow } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
 import { place } from "../../app/place";
 import { toast } from "../../app/toasts";
+import { editQueued, removeQueued, sendQueuedNow } from "../../store/commands";
+import { draftOf, keepDraft } from "../../store/draft";
 import { openState, runningTurn } from "../../store/open-conversation";
 import t from "../../texts/chat";
 import choosing from "../../texts/choosing";
@@ -13,7 +14,6 @@ import comparing from "../../texts/comparing";
 import { Icon } from "../../ui/icon";
 import { useRefocus } from "../../ui/refocus";
 import type { QueuedMessage } from "../../wire";
-import { draftOf, keepDraft } from "./draft";
 import { namedBud } from "./mentions";
 
 /** A waiting message that is being changed. */

@@ -1,8 +1,8 @@
 /** Quoting: what is selected in a message goes into the next one, and is shown as a quote there. */
 import { useEffect, useState } from "preact/hooks";
+import { draftOf, keepDraft } from "../../store/draft";
 import t from "../../texts/chat";
 import { Icon } from "../../ui/icon";
-import { draftOf, keepDraft } from "./draft";
 import { passagesOf, withQuote } from "./quoting";
 
 /** Until a selection stands still. */

@@ -1,14 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../../app/toasts";
+import { expand, pick, variablesOf } from "../../store/attachments";
+import { HOME } from "../../store/draft";
+import { pickResource } from "../../store/picked";
 import t from "../../texts/chat";
 import common from "../../texts/common";
 import { Dialog } from "../../ui/dialog";
 import { Icon } from "../../ui/icon";
 import type { Resource } from "../../wire";
-import { expand, pick, variablesOf } from "./attachments";
 import { findResources, suggest } from "./choice";
-import { HOME } from "./draft";
-import { pickResource } from "./picked";
 import { SuggestField } from "./suggest-field";
 
 const WAIT_MS = 200;

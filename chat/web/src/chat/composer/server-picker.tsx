@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
+import { ServerTile } from "../../app/server-tile";
 import { messageOf, toast } from "../../app/toasts";
 import type { ToolSetting } from "../../net/api";
 import { onSignedIn, openSignIn } from "../../pages/sign-in";
@@ -8,7 +9,6 @@ import t from "../../texts/chat";
 import common from "../../texts/common";
 import { Dialog } from "../../ui/dialog";
 import { Icon, type IconName } from "../../ui/icon";
-import { ServerTile } from "../../ui/server-tile";
 import type { EffectiveServer, McpConfigOverrides, Servers } from "../../wire";
 import { changeTools, loadServers } from "./choice";
 import { choiceOf, choiceValue, fittingServers, toolChoices } from "./choices";

@@ -4,12 +4,12 @@ import { boot } from "../../app/boot";
 import { messageOf, toast } from "../../app/toasts";
 import { sizeWord } from "../../artifacts/words";
 import { ApiProblem, problemOf } from "../../net/api";
+import { isFile, MOST_PICKED, type Picked, pickFile } from "../../store/attachments";
+import { HOME } from "../../store/draft";
+import { picked, takeAlong } from "../../store/picked";
 import t from "../../texts/chat";
 import common from "../../texts/common";
 import type { Artifact } from "../../wire";
-import { isFile, MOST_PICKED, type Picked, pickFile } from "./attachments";
-import { HOME } from "./draft";
-import { picked, takeAlong } from "./picked";
 
 export interface Upload {
   key: number;
@@ -147,16 +147,4 @@ function post(
     request.onloadend = () => requests.delete(key);
     request.send(form);
   });
-}
-
-/** Let the person choose files, or take a photo. */
-export function chooseFiles(onFiles: (files: Iterable<File>) => void, isPhoto = false): void {
-  const field = document.createElement("input");
-  field.type = "file";
-  if (isPhoto) {
-    field.accept = "image/*";
-    field.setAttribute("capture", "environment");
-  } else field.multiple = true;
-  field.addEventListener("change", () => onFiles(field.files ?? []));
-  field.click();
 }

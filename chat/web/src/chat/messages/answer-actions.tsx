@@ -1,11 +1,13 @@
 /** What can be done with an answer that is complete: copied, heard, rated, written again, gone on from. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { continueTurn, forkFrom, rateTurn, regenerate } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
 import { toast } from "../../app/toasts";
+import { canRead, readAloud, readingAloud, stopReading } from "../../browser/speech";
 import { renderText } from "../../markdown/render";
+import { continueTurn, forkFrom, rateTurn, regenerate } from "../../store/commands";
 import { isBusyOrShut, openState } from "../../store/open-conversation";
+import { sharing } from "../../store/sharing";
 import t from "../../texts/answers";
 import chat from "../../texts/chat";
 import common from "../../texts/common";
@@ -21,9 +23,7 @@ import type { Message, Rating, Turn, Wish } from "../../wire";
 import { answeringBud, loadModels, models } from "../composer/choice";
 import { factsOf, otherModels } from "../composer/choices";
 import { comparing } from "../composer/comparing";
-import { sharing } from "../sharing";
 import { plainText } from "./plain";
-import { canRead, readAloud, readingAloud, stopReading } from "./speech";
 
 async function copyRich(text: string): Promise<void> {
   const part = (type: string, content: string) => new Blob([content], { type });

@@ -2,9 +2,9 @@
 import { memo } from "preact/compat";
 import { useCallback } from "preact/hooks";
 import { boot } from "../../app/boot";
-import { retryTurn } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
 import { Markdown } from "../../markdown/markdown";
+import { retryTurn } from "../../store/commands";
 import type { AnswerItem } from "../../store/timeline";
 import t from "../../texts/chat";
 import { Icon } from "../../ui/icon";

@@ -1,7 +1,7 @@
 /** Other wordings of a question, other answers to it: moving between them, making more, and going on elsewhere. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { editMessage, showBranch } from "../../app/commands";
+import { editMessage, showBranch } from "../../store/commands";
 import { isBusyOrShut } from "../../store/open-conversation";
 import t from "../../texts/chat";
 import { Icon } from "../../ui/icon";

@@ -1,9 +1,9 @@
 /** Answers of several models side by side; where there is no room for that, one at a time, with tabs. */
 import { useEffect, useState } from "preact/hooks";
-import { chooseAnswer, stopTurn } from "../../app/commands";
 import { isShutOut } from "../../app/connection";
 import { toast } from "../../app/toasts";
-import { focusComposer } from "../../shortcuts/chat";
+import { focusComposer } from "../../sidebar/opening";
+import { chooseAnswer, stopTurn } from "../../store/commands";
 import { openState } from "../../store/open-conversation";
 import type { AnswerItem, ComparisonItem } from "../../store/timeline";
 import chat from "../../texts/chat";

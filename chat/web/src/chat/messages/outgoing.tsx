@@ -1,11 +1,11 @@
 import { isShutOut, socketStatus } from "../../app/connection";
-import { discard, resend, takeBack } from "../../app/sending";
 import type { Outgoing } from "../../store/conversation";
 import t from "../../texts/chat";
 import choosing from "../../texts/choosing";
 import common from "../../texts/common";
 import comparing from "../../texts/comparing";
 import { namedBud } from "../composer/mentions";
+import { discard, resend, takeBack } from "../sending";
 import { Bubble } from "./bubble";
 
 /** What is under way with it. The page tries no further where its person may not enter. */

@@ -1,9 +1,9 @@
 /** Goes to a message that was looked for: shows its branch and the part that begins with it, and marks it. */
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
-import { showBranch } from "../../app/commands";
 import { wanted } from "../../app/place";
 import { messageOf, toast } from "../../app/toasts";
+import { showBranch } from "../../store/commands";
 import { isBusyOrShut, openState, showFrom } from "../../store/open-conversation";
 import { isShown } from "../../store/timeline";
 import t from "../../texts/chat";

@@ -1,8 +1,8 @@
 /** Tells the server that an answer was seen, so that no device shows it as new and nobody is mailed about it. */
 import { useEffect } from "preact/hooks";
-import { markSeen } from "../../app/commands";
 import { socketStatus } from "../../app/connection";
 import { wanted } from "../../app/place";
+import { markSeen } from "../../store/commands";
 import { openState } from "../../store/open-conversation";
 
 /** How long the end of an answer stands on the screen until it counts as seen. */

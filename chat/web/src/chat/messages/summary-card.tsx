@@ -1,7 +1,7 @@
 /** Where older messages were summarised: what the model reads in their place, to read, change and take back. */
 import { useRef, useState } from "preact/hooks";
-import { changeSummary } from "../../app/commands";
 import { Markdown } from "../../markdown/markdown";
+import { changeSummary } from "../../store/commands";
 import { isBusyOrShut } from "../../store/open-conversation";
 import common from "../../texts/common";
 import t from "../../texts/summaries";

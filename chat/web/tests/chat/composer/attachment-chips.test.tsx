@@ -6,8 +6,8 @@ import { at, openPage, PLACE } from "../../page";
 
 openPage({ body: PLACE });
 const { AttachmentChips } = await import("../../../src/chat/composer/attachment-chips");
-const { serverIcons } = await import("../../../src/servers/icons");
-const { picked } = await import("../../../src/chat/composer/picked");
+const { serverIcons } = await import("../../../src/app/server-tile");
+const { picked } = await import("../../../src/store/picked");
 
 serverIcons.value = {};
 

@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  expand,
-  MOST_PICKED,
-  type Picked,
-  variablesOf,
-  withPicked,
-} from "../../../src/chat/composer/attachments";
 import { matching, textOf } from "../../../src/chat/composer/prompts";
 import { byName, typedAt, withoutTyped } from "../../../src/chat/composer/typed";
+import { expand, MOST_PICKED, type Picked, variablesOf, withPicked } from "../../../src/store/attachments";
 import type { Prompt } from "../../../src/wire";
 
 describe("templates of addresses", () => {

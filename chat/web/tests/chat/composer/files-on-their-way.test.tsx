@@ -40,7 +40,7 @@ it("REL-950: who takes a file back by key goes on in the message", () => {
 });
 
 it("REL-1256: files stand in the order in which they were chosen, whichever arrives first", async () => {
-  const along = await import("../../../src/chat/composer/picked");
+  const along = await import("../../../src/store/picked");
   const waiting: { request: { onload?: () => void; status: number; responseText: string }; name: string }[] =
     [];
   vi.stubGlobal(
@@ -76,7 +76,7 @@ it("REL-1256: files stand in the order in which they were chosen, whichever arri
 });
 
 it("REL-2075: a file that was uploaded for a message leaves the chat where it is left out, and can come back", async () => {
-  const along = await import("../../../src/chat/composer/picked");
+  const along = await import("../../../src/store/picked");
   const { leaveOut } = await import("../../../src/chat/composer/leaving-out");
   const { toasts } = await import("../../../src/app/toasts");
   const file = { version: 1, kind: "text", size: 3 } as const;

@@ -1,15 +1,15 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PickedResource } from "../../../src/chat/composer/attachments";
+import type { PickedResource } from "../../../src/store/attachments";
 import { openPage } from "../../page";
 
-let along: typeof import("../../../src/chat/composer/picked");
+let along: typeof import("../../../src/store/picked");
 let notes: typeof import("../../../src/app/toasts");
 let uploads: typeof import("../../../src/chat/composer/uploads");
 
 beforeAll(async () => {
   openPage({ max_file_bytes: 1000 });
   vi.resetModules();
-  along = await import("../../../src/chat/composer/picked");
+  along = await import("../../../src/store/picked");
   notes = await import("../../../src/app/toasts");
   uploads = await import("../../../src/chat/composer/uploads");
 });

@@ -7,7 +7,7 @@ import { at, openPage, PLACE } from "../../page";
 import { conversation } from "../../rows";
 
 let composer: typeof import("../../../src/chat/composer/composer");
-let draft: typeof import("../../../src/chat/composer/draft");
+let draft: typeof import("../../../src/store/draft");
 let focus: typeof import("../../../src/ui/refocus");
 let modal: typeof import("../../../src/ui/modal");
 let share: typeof import("../../../src/chat/share-dialog");
@@ -27,7 +27,7 @@ beforeAll(async () => {
   HTMLElement.prototype.hidePopover = () => {};
   vi.resetModules();
   composer = await import("../../../src/chat/composer/composer");
-  draft = await import("../../../src/chat/composer/draft");
+  draft = await import("../../../src/store/draft");
   focus = await import("../../../src/ui/refocus");
   modal = await import("../../../src/ui/modal");
   share = await import("../../../src/chat/share-dialog");
@@ -200,7 +200,7 @@ it("REL-1357: a message that was not taken asks whom it asked before", async () 
 
 it("REL-1359: a message that was not sent can be changed, with its file and whom it asks", async () => {
   const app = await import("../../app");
-  const along = await import("../../../src/chat/composer/picked");
+  const along = await import("../../../src/store/picked");
   const asked = await import("../../../src/chat/composer/asked");
   const { OutgoingMessage } = await import("../../../src/chat/messages/outgoing");
   const clock = { id: "b", name: "Clock", model: {} } as Bud;

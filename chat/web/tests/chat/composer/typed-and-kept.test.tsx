@@ -14,7 +14,7 @@ let branches: typeof import("../../../src/chat/messages/branches");
 let queued: typeof import("../../../src/chat/composer/queued");
 let composer: typeof import("../../../src/chat/composer/composer");
 let actions: typeof import("../../../src/chat/messages/answer-actions");
-let draft: typeof import("../../../src/chat/composer/draft");
+let draft: typeof import("../../../src/store/draft");
 let focus: typeof import("../../../src/ui/refocus");
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
   queued = await import("../../../src/chat/composer/queued");
   composer = await import("../../../src/chat/composer/composer");
   actions = await import("../../../src/chat/messages/answer-actions");
-  draft = await import("../../../src/chat/composer/draft");
+  draft = await import("../../../src/store/draft");
   focus = await import("../../../src/ui/refocus");
 });
 afterEach(() => {

@@ -1,7 +1,7 @@
 /** Answers that go on where they were cut, and that are heard or copied without Markdown's signs. */
 import { describe, expect, it } from "vitest";
+import { pieces } from "../../../src/browser/speech";
 import { plainText } from "../../../src/chat/messages/plain";
-import { pieces } from "../../../src/chat/messages/speech";
 import { emptyConversation, reduce } from "../../../src/store/conversation";
 import { timeline } from "../../../src/store/timeline";
 import { CONVERSATION, conversation, message, snapshot, turn } from "../../rows";
