@@ -8,7 +8,6 @@ from audit import overview, views
 from audit.alerts.urls import urlpatterns as alerts
 from audit.retention.urls import urlpatterns as retention
 from audit.streams.urls import urlpatterns as streams
-from audit.verification import views as proof
 
 app_name = "audit"
 _LOG = "w/<slug:workspace_slug>/audit/"
@@ -36,8 +35,8 @@ urlpatterns = [
     path("platform/audit/", views.platform, name="platform"),
     path("w/<slug:workspace_slug>/audit/", views.entries, name="entries"),
     path("w/<slug:workspace_slug>/audit/export.<str:extension>", views.export, name="export"),
-    path("w/<slug:workspace_slug>/audit/proof.jsonl", proof.proof_export, name="proof-export"),
-    path("w/<slug:workspace_slug>/audit/trellis_verify.py", proof.verifier, name="verifier"),
+    path("w/<slug:workspace_slug>/audit/proof.jsonl", views.proof_export, name="proof-export"),
+    path("w/<slug:workspace_slug>/audit/trellis_verify.py", views.verifier, name="verifier"),
     path(f"{_LOG}calls/<uuid:call_id>/", views.call_page, name="call"),
     path("w/<slug:workspace_slug>/audit/<uuid:entry_id>/", views.entry_detail, name="entry"),
     *retention,
