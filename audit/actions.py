@@ -104,7 +104,7 @@ class Action(StrEnum):
     MODEL_REQUEST_REFUSED = (
         "model_request.refused",
         _("Model not asked"),
-        _("A model was not asked because a spending limit is reached."),
+        _("A model was not asked because a spending limit leaves no room."),
     )
     SAMPLING_FINISHED = (
         "sampling.finished",
