@@ -440,7 +440,7 @@ _LAYER_WORDS: Final[dict[str, str]] = {
     RefusedBy.BUSY: _("Too many calls"),
     RefusedBy.PERMISSION: _("No permission"),
     RefusedBy.AUDIT: _("Log not writable"),
-    RefusedBy.SPENDING_LIMIT: _("Spending limit reached"),
+    RefusedBy.SPENDING_LIMIT: _("Spending limit"),
 }
 
 
