@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from audit.models import AuditEntry
+from audit.alerts.conditions import measure
+from audit.models import AlertRule, AuditEntry
 from audit.reports.calls import CallState, call_of
 from audit.reports.providers import rule_in_words
 from chat.models import ToolCall
@@ -141,6 +142,9 @@ def test_stopping_a_waiting_turn_ends_the_wait(chat: Chat) -> None:
     row = call_of(chat.tenant.workspace.pk, call.pk, actor=auditor, now=database_now())
     assert (row.state, row.end and row.end.rule) == (CallState.REFUSED, "approval.withdrawn")
     assert "It was stopped" in rule_in_words("approval.withdrawn")
+    kind = AlertRule.Condition.APPROVAL.value
+    rule = AlertRule(workspace=chat.tenant.workspace, condition=kind, window_minutes=60)
+    assert measure(rule, database_now() + timedelta(hours=2)) == 0
 
 
 def test_two_waiting_calls_are_decided_one_by_one(chat: Chat) -> None:
