@@ -200,7 +200,7 @@ def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
     row = Invitation(workspace=tenant.workspace, email="new@example.org", role="member")
     record_created(row, actor=actor)
     record_changed(row, actor=actor, before={"role": "member"}, after={"role": "admin"})
-    switched = {"is_on": True, "is_off": False, "until": None}
+    switched = {"is_on": True, "until": None, "is_shut": False}
     record_changed(row, actor=actor, before=dict.fromkeys(switched, ""), after=switched)
     record_deleted(row, actor=actor)
     nameless = SharedChat(workspace=tenant.workspace, owner=tenant.member)
@@ -213,7 +213,7 @@ def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
     assert shown == [
         ("shared chat", "note, text, readers …"),
         (f"invitation {row}", "removed"),
-        (f"invitation {row}", "is_on: yes, is_off: no, until: –"),
+        (f"invitation {row}", "is_on: yes, until: –, is_shut: no"),
         (f"invitation {row}", "role"),
         (f"invitation {row}", "added"),
     ]
