@@ -104,7 +104,7 @@ class Action(StrEnum):
     MODEL_REQUEST_REFUSED = (
         "model_request.refused",
         _("Model not asked"),
-        _("A model was not asked because a spending limit is reached."),
+        _("A model was not asked because a spending limit leaves no room."),
     )
     SAMPLING_FINISHED = (
         "sampling.finished",
@@ -440,7 +440,7 @@ _LAYER_WORDS: Final[dict[str, str]] = {
     RefusedBy.BUSY: _("Too many calls"),
     RefusedBy.PERMISSION: _("No permission"),
     RefusedBy.AUDIT: _("Log not writable"),
-    RefusedBy.SPENDING_LIMIT: _("Spending limit reached"),
+    RefusedBy.SPENDING_LIMIT: _("Spending limit"),
 }
 
 

@@ -8,7 +8,6 @@ from audit import overview, views
 from audit.alerts import views as alerts
 from audit.retention import views as retention
 from audit.streams import views as streams
-from audit.verification import views as proof
 
 app_name = "audit"
 _IN_WORKSPACE = "w/<slug:workspace_slug>/"
@@ -48,8 +47,8 @@ urlpatterns = [
     path("platform/audit/", views.platform, name="platform"),
     path(_LOG, views.entries, name="entries"),
     path(f"{_LOG}export.<str:extension>", views.export, name="export"),
-    path(f"{_LOG}proof.jsonl", proof.proof_export, name="proof-export"),
-    path(f"{_LOG}trellis_verify.py", proof.verifier, name="verifier"),
+    path(f"{_LOG}proof.jsonl", views.proof_export, name="proof-export"),
+    path(f"{_LOG}trellis_verify.py", views.verifier, name="verifier"),
     path(f"{_LOG}calls/<uuid:call_id>/", views.call_page, name="call"),
     path(f"{_LOG}<uuid:entry_id>/", views.entry_detail, name="entry"),
     path(_SETTINGS, retention.settings, name="settings"),

@@ -113,20 +113,32 @@ class WorkspaceMiddleware:
         """Pages under `/w/<workspace_slug>/` are of that workspace, or not found; members are told of a suspension."""
         slug = kwargs.get("workspace_slug")
         user = signed_in_user(request)
-        if slug is None or user is None:
+        if user is None:
             return None
         workspace = cast("WorkspaceRequest", request).workspace
+        if slug is None:
+            is_shut_out = workspace is None and not user.is_superuser and _is_of_admin(request)
+            membership = find_suspension(user, slug=None) if is_shut_out else None
+            return _told_of(request, membership) if membership is not None else None
         if workspace is None or workspace.slug != slug:
             membership = find_suspension(user, slug=str(slug))
             if membership is None:
                 raise Http404
-            return render(request, "workspaces/suspended.html", {"one": membership}, status=403)
+            return _told_of(request, membership)
         is_new = request.session.get(SESSION_KEY) != str(workspace.pk)
         if is_new:
             request.session[SESSION_KEY] = str(workspace.pk)
         if user.is_superuser or cast("WorkspaceRequest", request).actor.role is not None:
             note_visit(request, user, workspace, is_new=is_new)
         return None
+
+
+def _is_of_admin(request: HttpRequest) -> bool:
+    return request.resolver_match is not None and request.resolver_match.app_name == "admin"
+
+
+def _told_of(request: HttpRequest, suspension: Membership) -> HttpResponse:
+    return render(request, "workspaces/suspended.html", {"one": suspension}, status=403)
 
 
 @contextmanager

@@ -226,7 +226,7 @@ def _approvals(report: AuditReport) -> PdfTable:
     )
     times = (
         ("wait_p50", _("Half were answered within")),
-        ("wait_p95", _("95 % were answered within")),
+        ("wait_p95", _("95% were answered within")),
     )
     return PdfTable(
         title=_("Approvals and their waits"),

@@ -33,7 +33,7 @@ FIGURES: Final = (
     ),
     (
         "p95",
-        gettext_noop("95 % answered within"),
+        gettext_noop("95% answered within"),
         gettext_noop(
             "Time from sending to the answer; 95 of 100 calls were faster. At most %(error)s off."
         ),

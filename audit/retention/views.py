@@ -20,6 +20,7 @@ from audit import retention
 from audit.models import LegalHold
 from audit.retention.forms import ErasureForm, HoldForm, PolicyForm, policy_in_words
 from audit.retention.periods import everything_kept
+from audit.retention.removing import PERIODS
 from audit.views.header import header_of
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
@@ -52,15 +53,17 @@ def settings(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         except InvalidInput as error:
             put_faults(form, error)
         else:
-            stands = retention.active_hold(workspace.pk) is not None
-            message = (
-                _("Saved. Nothing is removed while the legal hold stands.")
-                if stands
-                else _("Saved. What is too old by it goes within the hour.")
-            )
-            messages.success(request, message)
+            messages.success(request, _saved(workspace.pk, change))
             return redirect("audit:settings", workspace_slug)
     return _page(request, policy_form=form)
+
+
+def _saved(workspace_id: UUID, change: retention.PolicyChange) -> str:
+    if all(getattr(change, name) is None for name in PERIODS):
+        return _("Saved.")
+    if retention.active_hold(workspace_id) is not None:
+        return _("Saved. Nothing is removed while the legal hold stands.")
+    return _("Saved. What is too old by it goes within the hour.")
 
 
 def _ask(request: WorkspaceRequest, goes: retention.RemovalCounts) -> HttpResponse:

@@ -5,6 +5,7 @@ from audit.views.call import bodies_for, call_page
 from audit.views.entry import entry_detail, record_opened
 from audit.views.export import export
 from audit.views.log import entries
+from audit.views.proof import proof_export, verifier
 from audit.views.reports import report_file, reports_page
 from audit.views.reviews import delete_view, reviews, save_view
 from audit.views.schedules import (
@@ -26,6 +27,7 @@ __all__ = [
     "export",
     "own_entry",
     "platform",
+    "proof_export",
     "record_opened",
     "report_file",
     "reports_page",
@@ -36,4 +38,5 @@ __all__ = [
     "schedule_summary",
     "send_file_again",
     "sent_file",
+    "verifier",
 ]

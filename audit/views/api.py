@@ -18,8 +18,8 @@ from audit.filters import RANGES, EntryFilter, read_filter
 from audit.models import AuditEntry
 from audit.proof.signing import SigningKeyMissing
 from audit.reports.report import BY
-from audit.verification.views import give_proof, give_verifier
 from audit.views.files import give_log, give_report
+from audit.views.proof import give_proof, give_verifier
 from workspaces.api import Scopes, WorkspaceViewSet
 from workspaces.api.filtering import one_of
 from workspaces.errors import InvalidInput

@@ -50,14 +50,14 @@ def give_log(
     # A synchronous iterator under an asynchronous server would be read whole before the first byte.
     is_async = isinstance(request, ASGIRequest)
     stream = kind.stream_async if is_async else kind.stream
-    pieces = stream(*parts, check=partial(_expect_right, actor, workspace.pk))
+    pieces = stream(*parts, check=partial(expect_right, actor, workspace.pk))
     response = StreamingHttpResponse(pieces, content_type=kind.media_type)
     name = f"trellis-audit-{workspace.slug}-{now:%Y%m%dT%H%M%SZ}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-def _expect_right(actor: Actor, workspace_id: UUID) -> None:
+def expect_right(actor: Actor, workspace_id: UUID) -> None:
     """A file may take hours. Whoever may not export any more gets no further entries, and their download fails."""
     user = User.objects.filter(pk=actor.user_id).first() if actor.user_id else None
     workspace = Workspace.objects.filter(pk=workspace_id).first()

@@ -261,7 +261,7 @@ def _approvals(report: AuditReport, log: _Log) -> list[dict[str, Any]]:
         }
         for name, label in (
             ("wait_p50", _("Half were answered within")),
-            ("wait_p95", _("95 % were answered within")),
+            ("wait_p95", _("95% were answered within")),
         )
     ]
 

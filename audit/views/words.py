@@ -29,7 +29,7 @@ _LAYERS: Final[dict[str, Words]] = {
     RefusedBy.BUSY: _("Too many calls were running."),
     RefusedBy.PERMISSION: _("The person may not do this."),
     RefusedBy.AUDIT: _("The log could not be written, so nothing was sent."),
-    RefusedBy.SPENDING_LIMIT: _("A monthly spending limit is reached."),
+    RefusedBy.SPENDING_LIMIT: _("A monthly spending limit leaves no room."),
 }
 
 

@@ -118,6 +118,7 @@ class ProviderModelInline(TabularInline):
     form = ProviderModelRowForm
     extra = 0
     fields = _FACTS
+    verbose_name = _("model")
     verbose_name_plural = _("prices and context")
 
     def get_queryset(self, request: HttpRequest) -> Any:

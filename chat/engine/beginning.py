@@ -33,8 +33,9 @@ from workspaces.people.memberships import is_suspended
 from workspaces.process.failpoints import Failpoint, failpoint
 
 MOST_COMPARED = 3
-_LONGEST_TITLE = 60
 """Answers that stand side by side; a screen has no room for more."""
+_LONGEST_TITLE = 60
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from audit.actions import Outcome
 from audit.services import was_requested
+from chat.artifacts.transfers import arguments_for_log
 from chat.engine import check_tasks
 from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
@@ -38,8 +39,9 @@ from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_turn_finished
 from mcp_servers.gate import abandon_builtin, abandon_call, is_unsent
-from mcp_servers.models import InputRequest
+from mcp_servers.models import InputRequest, McpTool
 from mcp_servers.registry import elicitation
+from mcp_servers.registry.consent.approvals import withdraw_question
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
@@ -128,6 +130,7 @@ def _leave_to_others(turn: Turn, changes: Changes) -> None:
 def _stop_call(call: ToolCall, turn: Turn, changes: Changes, *, has_holder: bool) -> None:
     """End a call with its turn. What was sent may have taken effect, and the model is not to repeat it unasked."""
     withdraw_inputs(call, changes)
+    _withdraw_question(call, turn)
     was_under_way = call.status in (ToolCallStatus.RUNNING, ToolCallStatus.WAITING_FOR_INPUT)
     if was_under_way and settle_from_log(call):
         changes.tool_call(call)
@@ -170,6 +173,23 @@ def record_end(
         abandon_builtin(builtin_request(call, turn, bud, actor), outcome=outcome, reason=reason)
         return
     abandon_call(request_of(call, turn, bud, actor), outcome=outcome, reason=reason)
+
+
+def _withdraw_question(call: ToolCall, turn: Turn) -> None:
+    """A call that was put to people and is not made has an end in the log, too."""
+    is_open = call.status in (ToolCallStatus.WAITING_FOR_APPROVAL, ToolCallStatus.QUEUED)
+    if call.approval_expires_at is None or not is_open or was_requested(call.workspace_id, call.pk):
+        return
+    tool = (
+        McpTool.objects.for_workspace(call.workspace_id).select_related("server").find(call.tool_id)
+    )
+    if tool is not None:
+        withdraw_question(
+            call_id=call.pk,
+            tool=tool,
+            arguments=arguments_for_log(call),
+            requester=actor_for_log(turn),
+        )
 
 
 def withdraw_inputs(call: ToolCall, changes: Changes) -> None:

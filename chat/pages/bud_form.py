@@ -253,7 +253,9 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
                 "read": plain(known.prompt_price),
                 "write": plain(known.completion_price),
             }
-            facts.append(str(_("%(read)s in and %(write)s out for a million tokens") % prices))
+            facts.append(
+                str(_("%(read)s in and %(write)s out for a million tokens, in US dollars") % prices)
+            )
             if known.prices_listed_on is not None:
                 listed_on = {"day": day(known.prices_listed_on)}
                 facts.append(str(_("list price of %(day)s") % listed_on))

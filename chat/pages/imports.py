@@ -43,7 +43,8 @@ def imports(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             _start(request, workspace)
         except DomainError as error:
             fields = error.fields if isinstance(error, InvalidInput) else {}
-            faults = {name: list(some) for name, some in fields.items()} or {"": [error.message]}
+            # Without the names of fields: the words say which of the two is meant.
+            faults = {"": [text for some in fields.values() for text in some] or [error.message]}
         else:
             messages.success(request, _("Trellis reads your file now. You can leave this page."))
             return redirect("chat:imports", workspace_slug=workspace_slug)

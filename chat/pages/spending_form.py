@@ -16,7 +16,9 @@ from chat.services.spending_limits import LimitsDraft
 from workspaces.pages.numbers import ExactNumberField, WholeNumberField
 from workspaces.pages.seen_values import NoticesOthers
 
-_WARNING: Final = _("In per cent of a limit. Admins get a notice, and members read it in the chat.")
+_WARNING: Final = _(
+    "In per cent of a limit. Admins get a notice of the workspace's limit. Members read of their own in the chat."
+)
 
 
 def cost_field(label: Any, help_text: Any) -> ExactNumberField:

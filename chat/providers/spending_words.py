@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def used_in_words(line: LimitUse) -> str:
-    """How much is used of the limit that is nearer, such as "8.10 of 10.00" or "900 of 1,000 tokens"."""
+    """How much is used of the limit that is nearer, such as "8.10 of 10.00 US dollars" or "900 of 1,000 tokens"."""
     limit = line.limit
     is_cost = limit.cost is not None and (
         limit.tokens is None
@@ -28,7 +28,10 @@ def used_in_words(line: LimitUse) -> str:
         or line.percent == _alone(line, MonthLimit(cost=limit.cost)).percent
     )
     if is_cost and limit.cost is not None:
-        return _("%(used)s of %(most)s") % {"used": money(line.cost), "most": money(limit.cost)}
+        return _("%(used)s of %(most)s US dollars") % {
+            "used": money(line.cost),
+            "most": money(limit.cost),
+        }
     return _("%(used)s of %(most)s tokens") % {
         "used": whole(line.tokens),
         "most": whole(limit.tokens),
@@ -42,10 +45,10 @@ def _alone(line: LimitUse, limit: MonthLimit) -> LimitUse:
 
 
 def limit_in_words(limit: MonthLimit) -> str:
-    """A limit, such as "10.00 and 1,000 tokens"; empty: there is none."""
+    """A limit, such as "10.00 US dollars and 1,000 tokens"; empty: there is none."""
     parts = []
     if limit.cost is not None:
-        parts.append(money(limit.cost))
+        parts.append(_("%(most)s US dollars") % {"most": money(limit.cost)})
     if limit.tokens is not None:
         parts.append(_("%(most)s tokens") % {"most": whole(limit.tokens)})
     return _(" and ").join(parts)

@@ -33,6 +33,7 @@ REFUSALS: Final = {
     ),
     "approval.definition_changed": gettext_noop("The tool had changed since it was approved."),
     "approval.expired": gettext_noop("Nobody decided in time."),
+    "approval.withdrawn": gettext_noop("It was stopped before it was made."),
     "approval.other_call": gettext_noop("The approval was for another call."),
     "approval.other_person": gettext_noop("The approval was somebody else's."),
     "approval.outdated": gettext_noop("The approval was for another version of the tool."),

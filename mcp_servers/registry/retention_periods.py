@@ -11,6 +11,7 @@ from mcp_servers.registry import health, quotas
 from mcp_servers.registry.consent import approvals
 from mcp_servers.registry.elicitation import services as elicitation
 from mcp_servers.registry.trace import sink
+from workspaces.words.formats import whole
 
 
 def list_periods() -> Sequence[RetentionPeriod]:
@@ -20,7 +21,7 @@ def list_periods() -> Sequence[RetentionPeriod]:
         RetentionPeriod(
             what=_("Messages in the live trace"),
             how_long=_("%(time)s, and at most %(rows)s for each server")
-            % {"time": in_hours(sink.KEPT_FOR), "rows": sink.MAX_ROWS},
+            % {"time": in_hours(sink.KEPT_FOR), "rows": whole(sink.MAX_ROWS)},
         ),
         RetentionPeriod(what=_("Counts of calls a day"), how_long=in_days(quotas.KEPT_DAYS)),
         RetentionPeriod(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -32,6 +33,8 @@ _ROLE: Final = "role"
 _Columns = tuple[int, int | None]
 _SEPARATORS: Final = ",;\t"
 """Of lists, of spreadsheets in most of Europe, and of cells that were copied out of one. Of as many, the first."""
+_NAMED: Final = re.compile(r"[^<>]*<([^<>]+)>")
+"""An address behind a name, as mail programs copy it."""
 _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -127,7 +130,9 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
             message = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
             faults[f"line {line}"] = [message]
             continue
-        found.append(Invitee(line=line, email=typed_address(cells[0]), role=known[wanted]))
+        named_one = _NAMED.fullmatch(cells[0])
+        email = typed_address(named_one[1] if named_one else cells[0])
+        found.append(Invitee(line=line, email=email, role=known[wanted]))
     if faults:
         if workspace is not None:
             faults |= _faults_of(workspace, found)

@@ -95,6 +95,7 @@ _NUMBERS: Final = {
 _USUAL_DATES, _USUAL_CLOCK, _USUAL_NUMBERS = "D MMM YYYY", "24", "1,234.5"
 _SPACES: Final = (" ", "\u00a0", "\u202f", "'", "’")
 """What people put between groups, whatever their own way."""
+_POINT_ZERO: Final = re.compile(r"[.,]0(?=\s)")
 _CENT: Final = Decimal("0.01")
 _NOBODYS: Final = frozenset({"Factory", "localtime", "posixrules"})
 """Names in the database of time zones that stand for no place."""
@@ -236,9 +237,17 @@ def money(cost: Any) -> str:
 
 
 def plain(number: Any) -> str:
-    """Write a number with all its decimals and without groups, as "1234.5"; nothing for None."""
-    written = f"{number:f}" if isinstance(number, Decimal) else str(number)
+    """Write a number with all its decimals and without groups, as "1234.5"; nothing for None.
+
+    Zeros behind the second are none of them: a column of the database gives each number as many.
+    """
+    written = _written_out(number) if isinstance(number, Decimal) else str(number)
     return "" if number is None else _signed(written)
+
+
+def _written_out(number: Decimal) -> str:
+    units, point, cents = f"{number:f}".partition(".")
+    return f"{units}{point}{cents[:2]}{cents[2:].rstrip('0')}"
 
 
 def typed_number(text: str) -> str:
@@ -261,8 +270,8 @@ def typed_number(text: str) -> str:
 
 
 def file_size(count: int) -> str:
-    """Write "1.2 MB" for so many bytes."""
-    return _signed(filesizeformat(count))
+    """Write "1.2 MB" or "10 MB" for so many bytes."""
+    return _signed(_POINT_ZERO.sub("", filesizeformat(count)))
 
 
 def percent(share: float, places: int = 0) -> str:

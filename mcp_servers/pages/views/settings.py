@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from allauth.account.decorators import login_required
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from mcp_servers.models.hosting import host_of
@@ -39,6 +41,7 @@ def settings(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) ->
         except DomainError as error:
             add_domain_error(form, error)
         else:
+            messages.success(request, _("Saved."))
             return redirect(f"{servers_url(request)}#server-{row.pk}")
     context = {
         "section": "servers",

@@ -23,6 +23,7 @@ STAYS_CLOSED: Final = timedelta(hours=24)
 """How long no check opens a connection again that somebody closed."""
 
 
+@transaction.atomic
 def disconnect_server(*, server: McpServer, actor: Actor) -> McpServer:
     """Close this process's connections; calls that run on them end. A later call, or Connect, opens one again.
 

@@ -27,6 +27,7 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.holding import take_room
 from workspaces.models import User, Workspace
+from workspaces.redaction import MASK
 from workspaces.roles import Permission, require
 
 MAX_PERSONAL_SERVERS = 20
@@ -150,6 +151,7 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
     server = _locked(server)
     _check_switch(server, draft)
     target, transport, name = target_of(server), server.transport, server.name
+    way = _way_to(server)
     state: dict[str, object] = {}
     with tracked_change(server, actor=actor):
         was_active, auth, signs_in = server.is_active, auth_of(server), sign_in_of(server)
@@ -162,9 +164,11 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
                 if lost
                 else ""
             )
-            state |= {"next_check_at": None, "consecutive_failures": 0, "resolved_transport": ""}
+            state |= {"consecutive_failures": 0, "resolved_transport": ""}
         elif _touches_auth(server, draft, auth):
             check_auth(server, may_lack=_lost_credentials(server))
+        if _way_to(server) != way or _brings_secrets(draft):
+            state["next_check_at"] = None  # nobody should have to wait to see whether it works
         if server.transport != transport:
             state["resolved_transport"] = ""
         if was_active and not server.is_active:
@@ -247,6 +251,20 @@ def set_server_active(*, server: McpServer, is_active: bool, actor: Actor) -> Mc
         server.is_blocked = not is_active
         server.save(update_fields=["is_blocked", "updated_at"])
     return _update(server, ServerDraft(is_active=is_active), actor)
+
+
+def _way_to(server: McpServer) -> tuple[object, ...]:
+    """How a server is reached, without anything secret."""
+    return (
+        *(server.url, server.transport, server.protocol, server.auth_type),
+        *(server.program_id, server.parameters),
+    )
+
+
+def _brings_secrets(draft: ServerDraft) -> bool:
+    """Whether a draft has other secrets than those that are stored."""
+    given = (draft.auth, draft.headers, draft.env)
+    return any(value != MASK for one in given if one for value in one.values())
 
 
 def _touches_auth(server: McpServer, draft: ServerDraft, before: tuple[object, ...]) -> bool:

@@ -13,6 +13,8 @@ from django.test import AsyncClient, Client
 from audit import exports
 from audit.exports import streams
 from audit.models import AuditEntry
+from audit.sealing.sealer import seal_pending
+from audit.verification import exporting
 from tests.audit.exports.formulas import FORMULAS, write
 from tests.factories import Tenant, make_tenant
 from tests.workspaces.api.tokens import bearer, token_of
@@ -60,22 +62,33 @@ def test_batches_join_to_the_whole_log(tenant: Tenant, monkeypatch: pytest.Monke
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("lost", ["right", "account", "workspace", "token"])
+@pytest.mark.parametrize(
+    ("lost", "file"),
+    [
+        *(("right", "export.csv"), ("account", "export.csv"), ("workspace", "export.csv")),
+        *(("token", ""), ("right", "proof.jsonl")),
+    ],
+)
 def test_a_download_ends_where_its_person_loses_the_right(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, lost: str
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, lost: str, file: str
 ) -> None:
     """SEC-1053."""
     monkeypatch.setattr(streams, "BATCH", 2)
+    monkeypatch.setattr(exporting, "_PIECE_BYTES", 100)
     for number in range(5):
         write(tenant, f"entry {number}")
-    address = f"/w/{tenant.workspace.slug}/audit/export.csv"
+    seal_pending()
+    address = f"/w/{tenant.workspace.slug}/audit/{file}"
     client, headers = tenant.client("auditor"), {}
     if lost == "token":
         address, client = "/api/audit-files/log/", Client()
         headers = bearer(token_of(tenant, "audit:read", role="auditor"))
     answer: Any = client.get(address, headers=headers)
     pieces = iter(answer.streaming_content)
-    assert b"entry 1" in next(pieces)
+    if file == "proof.jsonl":
+        assert b'"record":"header"' in next(pieces)
+    else:
+        assert b"entry 1" in next(pieces)
     if lost == "right":
         rows = Membership.objects.for_workspace(tenant.workspace)
         rows.filter(user=tenant.auditor).update(is_auditor=False)

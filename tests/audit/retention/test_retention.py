@@ -476,11 +476,13 @@ def test_what_the_service_refuses_is_said_at_the_field(tenant: Tenant) -> None:
 
 
 def test_nothing_is_said_to_go_while_a_hold_stands(tenant: Tenant) -> None:
-    """REL-1270: neither when settings are saved, nor where it is asked first."""
+    """REL-1270: neither when settings are saved, nor where it is asked first, and never while everything is kept."""
     sealed(tenant, [40, 1])
     owner = tenant.client("owner")
     free = owner.post(url(tenant), VALUES, follow=True).content.decode()
     assert "What is too old by it goes within the hour." in free
+    kept = {**VALUES, "keep_days": "", "keep_entries": "", "keep_bodies_days": ""}
+    assert "goes within the hour" not in owner.post(url(tenant), kept, follow=True).content.decode()
     owner.post(url(tenant, "hold/"), {"reason": "Matter 7"})
     values = {**VALUES, "keep_days": "30"}
     asked = owner.post(url(tenant), values).content.decode()

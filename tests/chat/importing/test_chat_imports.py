@@ -541,7 +541,7 @@ def test_the_page_takes_a_file_and_says_what_is_wrong_with_it(acme: Tenant) -> N
     assert "10,000 chats of 5,000 messages" in client.get(url).content.decode()
     wrong = client.post(url, {"bud_id": str(bud.pk), "file": SimpleUploadedFile("a.txt", b"no")})
     assert wrong.status_code == 422
-    assert "Choose a JSON file" in wrong.content.decode()
+    assert "<li>Choose a JSON file" in wrong.content.decode(), "without a name of code"
     assert client.post(url, {}).status_code == 422
     right = SimpleUploadedFile("chats.json", json.dumps([chatgpt()]).encode())
     assert client.post(url, {"bud_id": str(bud.pk), "file": right}).status_code == 302

@@ -64,7 +64,7 @@ def test_an_admin_sets_limits_on_a_page_and_a_member_sees_their_month(tenant: Te
     policy = SpendingPolicy.objects.for_workspace(tenant.workspace).get()
     assert (policy.member_cost, policy.cost, policy.time_zone) == (10, None, "Europe/Zurich")
     own = page(tenant, "usage/", "member")
-    assert "8.10 of 10.00 · 81% used" in own
+    assert "8.10 of 10.00 US dollars · 81% used" in own
     assert "Left: 1.90" in own
     begin = r'data-local="day" data-zone="Europe/Zurich">1 \w+ \d+</time> \(Europe/Zurich\)'
     assert re.search(begin, own)
@@ -155,7 +155,7 @@ def test_the_overview_and_the_reports_show_the_month(tenant: Tenant) -> None:
     assert "81% of a limit used: This workspace" in overview
     assert tenant.member.email in overview
     reports = page(tenant, "audit/reports/")
-    assert "8.10 of 10.00" in reports
+    assert "8.10 of 10.00 US dollars" in reports
 
 
 def test_an_alert_watches_how_much_is_used(tenant: Tenant) -> None:

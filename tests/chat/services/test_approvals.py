@@ -6,7 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from audit.models import AuditEntry
+from audit.alerts.conditions import measure
+from audit.models import AlertRule, AuditEntry
+from audit.reports.calls import CallState, call_of
+from audit.reports.providers import rule_in_words
 from chat.models import ToolCall
 from chat.services.approvals import decide, expire_approvals
 from chat.services.turns import stop_turn
@@ -129,12 +132,19 @@ def test_a_pending_approval_survives_a_restart(chat: Chat) -> None:
 
 
 def test_stopping_a_waiting_turn_ends_the_wait(chat: Chat) -> None:
-    """Ours: nothing is left to approve."""
+    """SEC-1091: nothing is left to approve, and the log does not say that the call waits."""
     call = waiting_call(chat)
     stop_turn(turn=call.turn, actor=chat.actor)
     assert chat.reload(call.turn).status == "cancelled"
     with pytest.raises(Conflict):
         decide(call=call, decision=Decision.APPROVED, actor=chat.actor)
+    auditor = chat.tenant.actor("auditor")
+    row = call_of(chat.tenant.workspace.pk, call.pk, actor=auditor, now=database_now())
+    assert (row.state, row.end and row.end.rule) == (CallState.REFUSED, "approval.withdrawn")
+    assert "It was stopped" in rule_in_words("approval.withdrawn")
+    kind = AlertRule.Condition.APPROVAL.value
+    rule = AlertRule(workspace=chat.tenant.workspace, condition=kind, window_minutes=60)
+    assert measure(rule, database_now() + timedelta(hours=2)) == 0
 
 
 def test_two_waiting_calls_are_decided_one_by_one(chat: Chat) -> None:

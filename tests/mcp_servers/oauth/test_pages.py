@@ -391,7 +391,7 @@ def test_a_server_that_nobody_has_signed_in_to_is_up(
     server = McpServer.objects.for_workspace(tenant.workspace).get()
     card = client.post(f"/w/acme/servers/{server.pk}/test/").content.decode()
     assert "The last 2 checks" in card
-    assert "100.0 %" in card
+    assert "100.0%" in card
     assert "in 0 ms" not in card
     server.refresh_from_db()
     assert server.state.status == "auth_required"
@@ -403,5 +403,5 @@ def test_credentials_that_are_refused_are_no_good_reading(
     """Ours: what was entered for everybody does not serve any more, so nobody can use the server."""
     server = http_server(tenant, protected.url, auth_type="bearer", auth={"token": "old"})
     card = tenant.client("admin").post(f"/w/acme/servers/{server.pk}/test/").content.decode()
-    assert "0.0 %" in card
-    assert "100.0 %" not in card
+    assert "0.0%" in card
+    assert "100.0%" not in card

@@ -13,6 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from mcp.server.caching import CacheHint
 
+from audit.actions import Action
+from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.client.values import Outcome, ToolCallOutcome
@@ -25,6 +27,7 @@ from tests.factories import Tenant
 from tests.fakes.full_server import full_server
 from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at, stored_tool
+from tests.mcp_servers.gate.refused_entries import refusing_entries
 from workspaces.actors import Actor, Source
 
 
@@ -91,6 +94,16 @@ def test_a_check_under_way_does_not_undo_a_disconnection(
     health.note_reading(
         as_the_check_found_it, health.HealthReading(latency_ms=5), is_asked_for=True
     )
+    assert fresh(server).state.status == "connected"
+
+
+def test_a_disconnection_that_cannot_be_recorded_is_not_made(
+    tenant: Tenant, server: McpServer
+) -> None:
+    """REL-2691: the state and the entry are written together."""
+    health.note_reading(server, health.HealthReading(latency_ms=5))
+    with refusing_entries(Action.SERVER_DISCONNECTED), pytest.raises(AuditUnavailable):
+        services.disconnect_server(server=server, actor=tenant.actor())
     assert fresh(server).state.status == "connected"
 
 

@@ -12,7 +12,7 @@ from mcp_servers.client import transports
 from mcp_servers.models import HealthCheck, McpServer, McpTool
 from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
 from mcp_servers.models.server_credentials import AuthType
-from mcp_servers.registry import services
+from mcp_servers.registry import health, services
 from mcp_servers.registry.services import ServerDraft, server_notices
 from mcp_servers.registry.specs import connection_spec, home_of
 from tests.factories import Tenant, make_tenant
@@ -67,6 +67,18 @@ def test_the_mask_keeps_what_is_stored(tenant: Tenant, keyed: McpServer) -> None
     assert stored(keyed)["headers"] == {"X-Team": "kitchen"}
     change(tenant, keyed, auth={"token": MASK})
     assert stored(keyed)["auth"] == {"token": CANARY}
+
+
+def test_another_way_to_a_server_is_tried_at_once(tenant: Tenant, keyed: McpServer) -> None:
+    """REL-2692: a changed key or address makes the next check due; a new name or the mask does not."""
+    health.note_reading(keyed, health.HealthReading(latency_ms=5))
+    change(tenant, keyed, name="renamed", auth={"token": MASK}, headers={"X-Key": MASK})
+    assert health.due_servers() == []
+    ways: list[dict[str, Any]] = [{"auth": {"token": "another"}}, {"url": keyed.url + "?v=2"}]
+    for way in ways:
+        changed = change(tenant, keyed, **way)
+        assert health.due_servers() == [(keyed.workspace_id, keyed.pk)]
+        health.note_reading(changed, health.HealthReading(latency_ms=5))
 
 
 def test_another_origin_drops_the_credentials(tenant: Tenant, keyed: McpServer) -> None:

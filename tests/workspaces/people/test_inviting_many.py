@@ -29,11 +29,12 @@ def invited(tenant: Tenant) -> list[tuple[str, str]]:
 
 
 def test_a_list_names_addresses_and_other_roles() -> None:
-    """REL-451: a line each, or CSV with a heading, also as spreadsheets write it."""
-    text = 'E-mail;Role\nAda@example.org\n\n"bob@example.org";admin\n'
+    """REL-451: a line each, or CSV with a heading, also as spreadsheets write it, and mail programs copy addresses."""
+    text = 'E-mail;Role\nAda@example.org\n\n"bob@example.org";admin\nEve L. <eve@example.org>\n'
     assert read_invitees(text, role=Role.MEMBER) == [
         Invitee(line=2, email="ada@example.org", role=Role.MEMBER),
         Invitee(line=4, email="bob@example.org", role=Role.ADMIN),
+        Invitee(line=5, email="eve@example.org", role=Role.MEMBER),
     ]
 
 

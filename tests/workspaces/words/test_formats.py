@@ -114,8 +114,11 @@ def test_prices_and_sizes_keep_their_decimals() -> None:
     """REL-850: a price without groups, and bytes in a unit that people read."""
     assert formats.plain(Decimal("1250.50")) == "1250.50"
     assert formats.plain(Decimal("1E+1")) == "10"
+    prices = [Decimal("2.000000"), Decimal("2.500000"), Decimal("0.075000"), Decimal("2.5")]
+    assert [formats.plain(one) for one in prices] == ["2.00", "2.50", "0.075", "2.5"]
     assert formats.plain(None) == ""
     assert formats.file_size(1_300_000) == "1.2\xa0MB"
+    assert formats.file_size(10 * 1024 * 1024) == "10\xa0MB"
 
 
 def test_shares_are_in_percent() -> None:

@@ -64,8 +64,15 @@ export function offersFor(text: string, caret: number, known: Known): Offer[] {
 export function startSearchOfPage(): void {
   const input = document.querySelector<HTMLInputElement>("[data-filter-text]");
   if (!input) return;
+  if (input.form?.method === "get")
+    input.form.addEventListener("formdata", (event) => leaveOutEmpty(event.formData));
   const known = document.getElementById(input.dataset.filterText ?? "");
   if (known) startSearch(input, JSON.parse(known.textContent ?? "{}") as Known);
+}
+
+/** So that the address names what was chosen, and no forty fields that were not. */
+function leaveOutEmpty(body: FormData): void {
+  for (const [name, value] of [...body]) if (value === "") body.delete(name);
 }
 
 export function startSearch(input: HTMLInputElement, known: Known): void {

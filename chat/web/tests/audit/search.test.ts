@@ -36,6 +36,17 @@ describe("completion of filters", () => {
     expect(offersFor("bud:odd", 7, KNOWN)[0]?.value).toBe('bud:"The \\"odd\\" one" ');
   });
 
+  it("REL-2693: has the address name only what was chosen", () => {
+    document.body.innerHTML =
+      '<form><input data-filter-text name="q" value="words"><input name="tool" value=""></form>';
+    startSearchOfPage();
+    const form = document.querySelector("form") as HTMLFormElement;
+    const body = new FormData(form);
+    // As browsers do when they collect a form; the tests' document does not.
+    form.dispatchEvent(Object.assign(new Event("formdata"), { formData: body }));
+    expect([...body]).toEqual([["q", "words"]]);
+  });
+
   it("is worked by keys and says where it is", () => {
     Element.prototype.scrollIntoView = vi.fn();
     document.body.innerHTML = '<input id="q">';

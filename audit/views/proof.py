@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from audit.proof import trellis_verify
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import key_in_use
 from audit.verification.exporting import proof_pieces, record_proof_export
+from audit.views.files import expect_right
 from workspaces.database import in_database
 from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission, require
@@ -23,6 +25,7 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from audit.exports.streams import Check
     from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import Workspace
@@ -55,7 +58,7 @@ def give_proof(
     require(actor, Permission.EXPORT_AUDIT, workspace_id=workspace.pk)
     key_in_use()
     record_proof_export(actor=actor, workspace_id=workspace.pk)
-    pieces = proof_pieces(workspace.pk)
+    pieces = _checked(proof_pieces(workspace.pk), partial(expect_right, actor, workspace.pk))
     # A synchronous iterator under an asynchronous server would be read whole before the first byte.
     is_async = isinstance(request, ASGIRequest)
     response = StreamingHttpResponse(
@@ -80,6 +83,12 @@ def give_verifier() -> HttpResponse:
     response = HttpResponse(text, content_type="text/x-python; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="trellis_verify.py"'
     return response
+
+
+def _checked(pieces: Iterator[bytes], check: Check) -> Iterator[bytes]:
+    for piece in pieces:
+        yield piece
+        check()
 
 
 async def _one_by_one(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
