@@ -32,6 +32,8 @@ LOCKS = {
     "runtime": ROOT / "config" / "requirements.lock",
     "dev": ROOT / "config" / "requirements-dev.lock",
 }
+EXTRA = ROOT / "extra-packages.txt"
+"""What one installation needs besides, a package a line. People write it; a later version of Trellis keeps it."""
 TOOL_COMMANDS = frozenset({"test", "bench", "soak", "chaos", "conformance"})
 """Commands that start modules of ``tests`` or ``bench``, and so need what the tests need."""
 WEB_COMMANDS = frozenset({"up", "test", "collectstatic"})
@@ -137,7 +139,7 @@ def _make_environment(kind: Kind) -> None:
     held = _read_state("packages")
     # An environment with the tools of the tests stays one; otherwise "up" and "test" would undo each other's work.
     target: Kind = "dev" if kind == "dev" or held.get("kind") == "dev" else "runtime"
-    wanted = {"kind": target, "hash": _hash([LOCKS["runtime"], LOCKS[target]])}
+    wanted = {"kind": target, "hash": _hash([LOCKS["runtime"], LOCKS[target], EXTRA])}
     if held == wanted:
         return
     if not (VENV / "bin" / "uv").exists() or _read_state("uv").get("version") != UV:
@@ -148,26 +150,31 @@ def _make_environment(kind: Kind) -> None:
         _write_state("uv", {"version": UV})
     with _progress("Python packages" + (" and test tools" if target == "dev" else "")):
         lock = str(LOCKS[target])
-        try:
-            _run(
-                [
-                    str(PYTHON),
-                    "-m",
-                    "uv",
-                    "pip",
-                    "sync",
-                    "--quiet",
-                    "--python",
-                    str(PYTHON),
-                    "--require-hashes",
-                    lock,
-                ],
-                env=_index_settings(),
-            )
-        except SetupFailed:
-            # pip may know an index, a proxy or a certificate that uv does not.
-            _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", lock])
+        _install(
+            ["sync", "--require-hashes", lock], or_else=["install", "--require-hashes", "-r", lock]
+        )
+    if EXTRA.is_file():
+        with _progress(f"packages of {EXTRA.name}"), tempfile.TemporaryDirectory() as folder:
+            pins = Path(folder, "pins.txt")
+            pins.write_text(_pins_of(LOCKS[target].read_text()))
+            added = ["install", "-r", str(EXTRA), "-c", str(pins)]
+            _install(added, or_else=added)
     _write_state("packages", wanted)
+
+
+def _install(arguments: Sequence[str], *, or_else: Sequence[str]) -> None:
+    """Have uv change the packages, or else pip, which may know an index, a proxy or a certificate that uv does not."""
+    uv = [str(PYTHON), "-m", "uv", "pip", arguments[0], "--quiet", "--python", str(PYTHON)]
+    try:
+        _run([*uv, *arguments[1:]], env=_index_settings())
+    except SetupFailed:
+        _run([str(PYTHON), "-m", "pip", or_else[0], "--quiet", *or_else[1:]])
+
+
+def _pins_of(lock: str) -> str:
+    """The versions of a lock file, without their hashes: whatever is added must leave them as they are."""
+    pins = [line for line in lock.splitlines() if line and line[0] not in " #-"]
+    return "".join(line.rstrip(" \\") + "\n" for line in pins)
 
 
 def _make_web(kind: Kind) -> None:

@@ -30,6 +30,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(bootstrap, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     monkeypatch.setattr(bootstrap, "STATE", tmp_path / ".venv" / ".trellis")
+    monkeypatch.setattr(bootstrap, "EXTRA", tmp_path / "extra-packages.txt")
     monkeypatch.setattr(bootstrap, "WEB", web)
     monkeypatch.setattr(bootstrap, "STATIC", tmp_path / "staticfiles")
     locks = {"runtime": tmp_path / "runtime.lock", "dev": tmp_path / "dev.lock"}
@@ -71,6 +72,7 @@ def steps(ran: list[str]) -> list[str]:
     """What was done since the last look, in short."""
     names = {
         "collectstatic": "static",
+        "extra-packages": "extra",
         "install": "uv",
         "sync": "packages",
         " ci ": "npm",
@@ -142,6 +144,34 @@ def test_up_and_test_do_not_undo_each_other(ran: list[str]) -> None:
     for kind in ("runtime", "dev", "runtime"):
         bootstrap.prepare(kind, with_web=True)
         assert steps(ran) == []
+
+
+def test_further_packages_come_back_with_each_new_version(ran: list[str]) -> None:
+    """REL-2685: they are taken out with whatever the lock does not know, so they follow it, with its versions."""
+    bootstrap.EXTRA.write_text("django-storages[s3]\n")
+    bootstrap.prepare("runtime", with_web=False)
+    assert steps(ran) == ["uv", "packages", "extra"]
+    bootstrap.prepare("runtime", with_web=False)
+    assert steps(ran) == []
+    bootstrap.LOCKS["runtime"].write_text("changed")
+    bootstrap.prepare("runtime", with_web=False)
+    assert steps(ran) == ["packages", "extra"]
+    bootstrap.EXTRA.unlink()
+    bootstrap.prepare("runtime", with_web=False)
+    assert steps(ran) == ["packages"]
+
+
+def test_what_is_added_keeps_the_versions_of_the_lock() -> None:
+    """REL-2685: names, versions and markers, without hashes and remarks."""
+    lock = """# made by a tool
+amqp==5.4.2 \\
+    --hash=sha256:93
+    # via kombu
+async-timeout==5.0.1 ; python_full_version < '3.11.3' \\
+    --hash=sha256:39
+"""
+    pins = "amqp==5.4.2\nasync-timeout==5.0.1 ; python_full_version < '3.11.3'\n"
+    assert bootstrap._pins_of(lock) == pins
 
 
 def test_a_failed_step_is_tried_again(ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
