@@ -36,6 +36,7 @@ ALLOWED = {
     "mcp_servers/client/connections/failures.py": "names the client's exceptions",
     "mcp_servers/client/transports/http.py": "names the type of the egress client",
     "mcp_servers/client/transports/http_failures.py": "names the client's exceptions",
+    "mcp_servers/client/transports/own_answers.py": "reads the streams of the client it is given",
     "mcp_servers/client/transports/sse.py": "speaks over the client it is given",
     "mcp_servers/registry/icons.py": "fetches servers' icons with the egress client",
     "mcp_servers/klavis/http.py": "asks the provider with the egress client",

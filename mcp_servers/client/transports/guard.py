@@ -60,7 +60,7 @@ class GuardTransport(httpx2.AsyncBaseTransport):
             return await self._delete(request)
         if request.method != "POST":
             return await self._listen(request)
-        asked = asked_id(request.content)
+        asked = asked_id(await request.aread())  # one that follows a redirect is not read yet
         for _ in range(_MOST_MOVES):
             request.url = self._moved.get(request.url, request.url)
         try:
