@@ -154,7 +154,7 @@ def _stages_beside(*, is_full: bool) -> list[Stage]:
         ),
         Stage(
             name="all tests on SQLite" if is_full else "tests of both engines on SQLite",
-            command=[*_pytest("tests", "--ignore=tests/e2e", "-n", "1"), *usual],
+            command=[*_pytest("tests", "--ignore=tests/e2e", "-n", "2"), *usual],
             environment={} if is_full else {"TRELLIS_SUITE_STAGE": "both_engines"},
         ),
     ]
