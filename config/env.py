@@ -546,10 +546,10 @@ class Environment(BaseSettings):
         """Whether every way in is encrypted, so that cookies may be bound to it."""
         return all(origin.startswith("https://") for origin in self.public_origins)
 
-    @property
-    def has_public_name(self) -> bool:
-        """Whether browsers reach this installation by a name that is not this machine's own."""
-        return any(urlsplit(one).hostname not in LOOPBACK for one in self.public_origins)
+    def is_open_to_others(self, host: str) -> bool:
+        """Whether others than this machine reach a server that listens at this address, or a proxy before it."""
+        names = [urlsplit(one).hostname for one in self.public_origins]
+        return not LOOPBACK.issuperset([host, *names])
 
     @property
     def has_embedded_worker(self) -> bool:

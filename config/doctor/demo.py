@@ -8,14 +8,15 @@ from config.demo import takes_known_password
 from config.doctor.findings import DoctorFinding, look, ok
 
 
-def check_demo(part: str, *, is_open: bool | None = None) -> DoctorFinding:
+def check_demo(part: str, *, host: str | None = None) -> DoctorFinding:
     """Look whether others can sign in as the demo's people.
 
     Args:
-        is_open: whether others reach Trellis; by default as the public origins say.
+        host: the address that a server listens at; by default that of the settings.
     """
-    if not (settings.TRELLIS.has_public_name if is_open is None else is_open):
-        return ok(part, "nobody but this machine reaches Trellis")
+    config = settings.TRELLIS
+    if not config.is_open_to_others(host or config.host):
+        return ok(part, "not looked at: by the settings, only this machine reaches Trellis")
     if takes_known_password():
         return look(
             part,

@@ -19,7 +19,7 @@ from config.backups.archive import BackupError
 from config.backups.before_upgrades import copy_before_upgrade, forget_old_copies
 from config.doctor import DoctorFinding, FindingState, examine_part
 from config.doctor.demo import check_demo
-from config.env import LOOPBACK, normal_origin
+from config.env import normal_origin
 from config.installation.folder_lock import AlreadyServed, hold
 from workspaces.database.first_tables import is_new
 from workspaces.database.migration_state import count_missing, find_newer
@@ -105,7 +105,7 @@ class Command(BaseCommand):
             is_wrong = found.state is FindingState.FAILED
             if is_wrong or (part == "clocks" and found.state is FindingState.LOOK):
                 self._warn(found)
-        is_open = host not in LOOPBACK or settings.TRELLIS.has_public_name
+        is_open = settings.TRELLIS.is_open_to_others(host)
         if wants_demo or (wants_demo is None and not is_open):
             call_command("seed_demo")
         elif wants_demo is None and was_new:
@@ -113,7 +113,7 @@ class Command(BaseCommand):
                 "There is no demo workspace: others can reach this address, and the demo's password is known to all. "
                 "Start with --demo to have it all the same."
             )
-        found = check_demo("demo", is_open=is_open)
+        found = check_demo("demo", host=host)
         if found.state is FindingState.LOOK:
             self._warn(found)
 
