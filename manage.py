@@ -50,10 +50,11 @@ def main(argv: list[str]) -> int:
     from django.core.management import execute_from_command_line
 
     from workspaces.database.row_security import everywhere
+    from workspaces.process.call_stack import give_room
 
     try:
         with everywhere(), _written_out():  # whoever may run commands here owns the platform
-            execute_from_command_line(argv)
+            give_room(execute_from_command_line)(argv)
     except KeyboardInterrupt:
         return 130
     except Exception as error:

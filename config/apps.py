@@ -20,11 +20,13 @@ class ConfigConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        """Offer the gauges of what the installation is wired to, and watch the tables of configuration."""
+        """Give threads room, offer the gauges of what the installation is wired to, and watch the tables of configuration."""
         from audit import outside_writes
         from config.telemetry import metrics
         from workspaces.database.postgresql import policies
+        from workspaces.process import call_stack
 
+        call_stack.give_all_threads_room()
         metrics.register()
         # Triggers name columns, which a migration may change: away before the first, and back after the last.
         pre_migrate.connect(outside_writes.remove, sender=apps.get_app_config("workspaces"))

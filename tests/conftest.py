@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import django
 import pytest
+from _pytest.runner import runtestprotocol
 from django.conf import settings
 from django.test import TransactionTestCase
 from pytest_django.plugin import DjangoDbBlocker
@@ -31,6 +32,11 @@ from tests.engines import holds_some, runs_on_both
 from tests.ports import free_port
 from tests.second_proofs import function_of, second_proofs
 from workspaces.database import row_security
+from workspaces.process.call_stack import give_room
+
+# Pytest's own calls fill most of a chunk, so that tests stand at its end.
+give_room(pytest.Session.perform_collect)
+give_room(runtestprotocol)
 
 
 def _worker_number() -> int:
