@@ -12,8 +12,10 @@ from chat.importing.values import (
     ImportedMessage,
     Node,
     bounded,
+    change_of_document,
     chat_of,
     clean,
+    document_of,
     key_of,
     list_of,
     mapping_of,
@@ -23,6 +25,9 @@ from chat.importing.values import (
 from chat.values import MessageRole
 
 _ROLES: Final = {"human": MessageRole.USER, "assistant": MessageRole.ASSISTANT}
+_MARKDOWN: Final = "text/markdown"
+_NOT_SHOWN: Final = "```\nThis block is not supported on your current device yet.\n```"
+"""What the export's plain text has in the place of a tool."""
 
 
 def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
@@ -55,8 +60,31 @@ def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
 def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = _ROLES.get(str(raw.get("sender")))
     blocks = [mapping_of(one) for one in list_of(raw.get("content"))]
-    texts = [str(one.get("text") or "") for one in blocks if one.get("type") == "text"]
-    text = "\n\n".join(filter(None, texts)) or raw.get("text")
+    text = "\n\n".join(filter(None, map(_said, blocks)))
+    text = text or clean(raw.get("text")).replace(_NOT_SHOWN, "")
     files = [*list_of(raw.get("attachments")), *list_of(raw.get("files"))]
     names = [clean(mapping_of(one).get("file_name")) or _("file") for one in files]
     return message_of(key=key, role=role, words=text, files=names, at=raw.get("created_at"))
+
+
+def _said(block: Mapping[str, Any]) -> str:
+    """What people see of a block: a text, or a document that was written beside the chat."""
+    if block.get("type") == "text":
+        return str(block.get("text") or "")
+    given = mapping_of(block.get("input"))
+    tool = block.get("name") if block.get("type") == "tool_use" else None
+    if tool == "create_file":
+        path = clean(given.get("path"))
+        name = path.rpartition("/")[2]
+        language = None if name.endswith(".md") else name.rpartition(".")[2]
+        return document_of(title=name, text=given.get("file_text"), language=language)
+    if tool != "artifacts":
+        return ""
+    if given.get("command") == "update":
+        return change_of_document()
+    is_markdown = given.get("type") == _MARKDOWN
+    return document_of(
+        title=given.get("title"),
+        text=given.get("content"),
+        language=None if is_markdown else clean(given.get("language")),
+    )
