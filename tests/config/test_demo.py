@@ -14,14 +14,14 @@ from config.management.commands import up
 from config.workspace_files import WorkspaceTarget, apply_file
 from mcp_servers.models import McpServer, ServerStatus
 from tests.factories import Tenant
-from workspaces.models import User, Workspace
+from workspaces.models import Membership, User, Workspace
 from workspaces.yaml_text import read_yaml
 
 pytestmark = pytest.mark.django_db
 
 
 def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
-    """REL-642: what is missing comes back, and what people changed stays as they changed it."""
+    """REL-642, REL-2754: what is missing comes back, and what people changed stays as they changed it."""
     workspace = seed_demo()
     servers = McpServer.objects.for_workspace(workspace)
     assert {one.name: one.state.status for one in servers} == {
@@ -36,6 +36,17 @@ def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
     seed_demo()
     assert buds.get(slug="clock").name == "Our clock"
     assert buds.get(slug="writer").makes_artifacts
+    # Neither another name of a server nor an administrator who has left keeps Trellis from starting.
+    servers.filter(name="time").update(name="our time")
+    servers.filter(name="notes").update(program=None)
+    buds.filter(slug__in=("clock", "writer")).delete()
+    seed_demo()
+    assert set(servers.values_list("name", flat=True)) == {"our time", "notes"}
+    assert set(buds.values_list("slug", flat=True)) == {"notes", "writer", "companion"}
+    buds.filter(slug="writer").delete()
+    Membership.objects.for_workspace(workspace).filter(user__email="admin@demo.example").delete()
+    seed_demo()
+    assert not buds.filter(slug="writer").exists()
 
 
 PUBLIC = "https://chat.example.org"
