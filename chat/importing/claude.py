@@ -25,6 +25,8 @@ from chat.importing.values import (
 from chat.values import MessageRole
 
 _ROLES: Final = {"human": MessageRole.USER, "assistant": MessageRole.ASSISTANT}
+_PASTED: Final = ("", "paste.txt")
+"""How files are named that are long texts which people pasted."""
 _MARKDOWN: Final = "text/markdown"
 _NOT_SHOWN: Final = "```\nThis block is not supported on your current device yet.\n```"
 """What the export's plain text has in the place of a tool."""
@@ -62,9 +64,21 @@ def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     blocks = [mapping_of(one) for one in list_of(raw.get("content"))]
     text = "\n\n".join(filter(None, map(_said, blocks)))
     text = text or clean(raw.get("text")).replace(_NOT_SHOWN, "")
-    files = [*list_of(raw.get("attachments")), *list_of(raw.get("files"))]
-    names = [clean(mapping_of(one).get("file_name")) or _("file") for one in files]
-    return message_of(key=key, role=role, words=text, files=names, at=raw.get("created_at"))
+    files = [mapping_of(one) for one in list_of(raw.get("attachments"))]
+    pasted = [clean(one.get("extracted_content")) for one in files if _is_pasted(one)]
+    left = [*(one for one in files if not _is_pasted(one)), *list_of(raw.get("files"))]
+    return message_of(
+        key=key,
+        role=role,
+        words="\n\n".join(filter(None, [text, *pasted])),
+        files=[clean(mapping_of(one).get("file_name")) or _("file") for one in left],
+        at=raw.get("created_at"),
+    )
+
+
+def _is_pasted(file: Mapping[str, Any]) -> bool:
+    """What the person wrote themselves, and no file of theirs: the export holds its text."""
+    return file.get("file_name") in _PASTED and bool(clean(file.get("extracted_content")))
 
 
 def _said(block: Mapping[str, Any]) -> str:

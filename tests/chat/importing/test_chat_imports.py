@@ -180,7 +180,10 @@ def test_what_claude_wrote_beside_a_chat_is_in_its_answers() -> None:
     beside = {"type": "tool_use", "name": "web_search", "input": {}}
     unsaid = "```\nThis block is not supported on your current device yet.\n```"
     chat["chat_messages"].append({"sender": "assistant", "text": unsaid, "content": [beside]})
-    (answer,) = [one.text for one in read_claude(chat).messages][1:]
+    pasted = {"file_name": "", "file_type": "txt", "extracted_content": "A long letter"}
+    chat["chat_messages"][0]["attachments"].insert(0, pasted)
+    question, answer = [one.text for one in read_claude(chat).messages]
+    assert question == ("Which compost?\n\nA long letter\n\n[File that was not imported: soil.pdf]")
     assert answer == (
         "Here.\n\n**Heap**\n\n# Leaves\n\n**turn**\n\n```python\nturn()\n```\n\n"
         "[A change of this document was not imported.]\n\n**heap.html**\n\n```html\n<p>\n```"
