@@ -91,8 +91,8 @@ def has_heard_all(turn: Turn, position: Position) -> bool:
         return False
     state = FeedState()
     state.apply(snapshot)
-    told = {event.name for event in tell(state, str(turn.pk), position.before_end())}
-    return "done" in told and told <= {"error", "done"}
+    names = {event.name for event in tell(state, str(turn.pk), position.before_end())}
+    return "done" in names and names <= {"error", "done"}
 
 
 async def follow_turn(

@@ -62,7 +62,7 @@ def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
 def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = _ROLES.get(str(raw.get("sender")))
     blocks = [mapping_of(one) for one in list_of(raw.get("content"))]
-    text = "\n\n".join(filter(None, map(_said, blocks)))
+    text = "\n\n".join(filter(None, map(_text_of, blocks)))
     text = text or clean(raw.get("text")).replace(_NOT_SHOWN, "")
     files = [mapping_of(one) for one in list_of(raw.get("attachments"))]
     pasted = [clean(one.get("extracted_content")) for one in files if _is_pasted(one)]
@@ -81,7 +81,7 @@ def _is_pasted(file: Mapping[str, Any]) -> bool:
     return file.get("file_name") in _PASTED and bool(clean(file.get("extracted_content")))
 
 
-def _said(block: Mapping[str, Any]) -> str:
+def _text_of(block: Mapping[str, Any]) -> str:
     """What people see of a block: a text, or a document that was written beside the chat."""
     if block.get("type") == "text":
         return str(block.get("text") or "")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 
 import pytest
 from django.conf import settings
 
 from chat.models import Bud
 from config.demo import CONTENT, seed_demo
+from config.demo.people import seed_people
 from config.doctor import FindingState, examine_part
 from config.management.commands import up
 from config.workspace_files import WorkspaceTarget, apply_file
 from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.registry.demo.programs import TIME_SERVER
+from mcp_servers.registry.services import ensure_program
 from tests.factories import Tenant
+from workspaces.actors import Actor, Source
 from workspaces.models import Membership, User, Workspace
 from workspaces.yaml_text import read_yaml
 
@@ -21,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
-    """REL-642, REL-2754: what is missing comes back, and what people changed stays as they changed it."""
+    """REL-642: what is missing comes back, and what people changed stays as they changed it."""
     workspace = seed_demo()
     servers = McpServer.objects.for_workspace(workspace)
     assert {one.name: one.state.status for one in servers} == {
@@ -36,13 +41,22 @@ def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
     seed_demo()
     assert buds.get(slug="clock").name == "Our clock"
     assert buds.get(slug="writer").makes_artifacts
-    # Neither another name of a server nor an administrator who has left keeps Trellis from starting.
-    servers.filter(name="time").update(name="our time")
-    servers.filter(name="notes").update(program=None)
-    buds.filter(slug__in=("clock", "writer")).delete()
+
+
+def test_whatever_people_changed_of_the_demo_trellis_starts() -> None:
+    """REL-2754: neither another name of a server nor an administrator who has left keeps it from starting."""
+    workspace = seed_people()
+    platform = Actor.system(label="test", source=Source.COMMAND, workspace_id=workspace.pk)
+    program = ensure_program(seed=TIME_SERVER, actor=platform)
+    make = partial(McpServer.objects.create, workspace=workspace)
+    make(name="our time", transport="stdio", program=program)
+    theirs = make(name="notes", transport="streamable_http", is_active=False)
     seed_demo()
+    servers, buds = McpServer.objects.for_workspace(workspace), Bud.objects.for_workspace(workspace)
     assert set(servers.values_list("name", flat=True)) == {"our time", "notes"}
-    assert set(buds.values_list("slug", flat=True)) == {"notes", "writer", "companion"}
+    theirs.refresh_from_db()
+    assert theirs.transport == "streamable_http"
+    assert set(buds.values_list("slug", flat=True)) == {"notes", "writer"}
     buds.filter(slug="writer").delete()
     Membership.objects.for_workspace(workspace).filter(user__email="admin@demo.example").delete()
     seed_demo()
