@@ -44,7 +44,7 @@ def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
 
 
 def test_whatever_people_changed_of_the_demo_trellis_starts() -> None:
-    """REL-2754: neither another name of a server nor an administrator who has left keeps it from starting."""
+    """REL-2754, SEC-1121: whatever a server is called, and wherever its administrator is now. Nobody comes again."""
     workspace = seed_people()
     platform = Actor.system(label="test", source=Source.COMMAND, workspace_id=workspace.pk)
     program = ensure_program(seed=TIME_SERVER, actor=platform)
@@ -61,6 +61,9 @@ def test_whatever_people_changed_of_the_demo_trellis_starts() -> None:
     Membership.objects.for_workspace(workspace).filter(user__email="admin@demo.example").delete()
     seed_demo()
     assert not buds.filter(slug="writer").exists()
+    User.objects.filter(email="admin@demo.example").update(email="ann@example.org")
+    seed_demo()
+    assert not User.objects.filter(email="admin@demo.example").exists()
 
 
 PUBLIC = "https://chat.example.org"
