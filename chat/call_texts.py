@@ -1,8 +1,9 @@
-"""A tool call as Markdown, for files that people read and for chats that come back from them. Pure."""
+"""A tool call and other code as Markdown, for files that people read and for chats that come back from them. Pure."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,15 +20,15 @@ def call_in_markdown(
     """
     parts = [
         f"Tool call `{name}`" + (f": {status.replace('_', ' ')}" if status else ""),
-        _fenced(json.dumps(arguments, ensure_ascii=False, indent=2), "json"),
-        *([_fenced(result, "")] if result else []),
+        fenced(json.dumps(arguments, ensure_ascii=False, indent=2), "json"),
+        *([fenced(result, "")] if result else []),
         *([left_out] if left_out else []),
     ]
     return "\n\n".join(parts)
 
 
-def _fenced(text: str, language: str) -> str:
+def fenced(text: str, language: str) -> str:
     """A code block that no line of its content can end."""
-    longest = max((len(line) - len(line.lstrip("`")) for line in text.splitlines()), default=0)
+    longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -16,7 +18,7 @@ from rest_framework.response import Response
 from chat.api.shapes import ModelInput, ToolCallOutput, TurnOutput
 from chat.feed.access import may_follow
 from chat.feed.progress import Position
-from chat.feed.streaming import check_room, follow_turn
+from chat.feed.streaming import check_room, follow_turn, has_heard_all
 from chat.models import ToolCall, Turn
 from chat.services.approvals import (
     LONGEST_NOTE,
@@ -174,7 +176,7 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
         parameters=[
             OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER, description="Resume.")
         ],
-        responses={(200, "text/event-stream"): str},
+        responses={(200, "text/event-stream"): str, 204: None},
         filters=False,
     )
     @action(
@@ -183,15 +185,18 @@ class TurnViewSet(RetrieveRow, WorkspaceViewSet):
         pagination_class=None,
         renderer_classes=[JSONRenderer, EventStream],
     )
-    def events(self, request: Request, pk: str) -> StreamingHttpResponse:
+    def events(self, request: Request, pk: str) -> HttpResponseBase:
         """Follow a turn as server-sent events: content, tool_call, approval, input, outcome_unknown, tool_result, error, done.
 
         Every event has an id; with the last one as `Last-Event-ID` nothing is missed and nothing told twice. The
-        stream ends with `done`, or by itself after a while: then come back.
+        stream ends with `done`, or by itself after a while: then come back. Who comes back after `done` gets 204.
         """
         turn = self.get_object()
         last = request.headers.get("Last-Event-ID", "")
         position = Position.parse(last) if last else Position()
+        if has_heard_all(turn, position):
+            # Else an `EventSource` would come back each second. Source: WHATWG HTML, "Server-sent events".
+            return HttpResponse(status=HTTPStatus.NO_CONTENT)
         check_room(self.person.pk)
         pieces = follow_turn(
             turn,

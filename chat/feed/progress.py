@@ -65,6 +65,10 @@ class Position:
     def is_done(self) -> bool:
         return self.end == "!"
 
+    def before_end(self) -> Position:
+        """The same place of a turn that goes on: its next end, and its error, are news."""
+        return replace(self, end="") if self.is_done else self
+
     def __str__(self) -> str:
         calls = ",".join(f"{one.parts:x}{one.inputs or ''}" for one in self.calls)
         return f"{self.step}.{self.length}.{self.fingerprint:08x}.{calls}{self.end}"

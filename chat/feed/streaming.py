@@ -82,6 +82,19 @@ def check_room(person_id: UUID) -> None:
         raise RateLimited(_("Too many streams are open. Close one first."))
 
 
+def has_heard_all(turn: Turn, position: Position) -> bool:
+    """Whether whoever comes back from there was told of the turn's end, and nothing has come since."""
+    if not position.is_done:
+        return False
+    snapshot = read_turn(turn)
+    if snapshot is None:
+        return False
+    state = FeedState()
+    state.apply(snapshot)
+    names = {event.name for event in tell(state, str(turn.pk), position.before_end())}
+    return "done" in names and names <= {"error", "done"}
+
+
 async def follow_turn(
     turn: Turn, position: Position, *, person_id: UUID, may_stay: Callable[[], bool]
 ) -> AsyncIterator[str]:
@@ -111,7 +124,7 @@ async def _pieces(
     state = FeedState()
     started = spoken = looked = time.monotonic()
     size = 0
-    position = Position() if position.is_done else position
+    position = position.before_end()
     yield "retry: 1000\n\n"
     while size < MOST_CHARACTERS and time.monotonic() - started < MOST_SECONDS:
         if is_shutting_down() and turn.conversation_id not in runner.conversations():

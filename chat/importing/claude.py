@@ -12,8 +12,10 @@ from chat.importing.values import (
     ImportedMessage,
     Node,
     bounded,
+    change_of_document,
     chat_of,
     clean,
+    document_of,
     key_of,
     list_of,
     mapping_of,
@@ -23,6 +25,11 @@ from chat.importing.values import (
 from chat.values import MessageRole
 
 _ROLES: Final = {"human": MessageRole.USER, "assistant": MessageRole.ASSISTANT}
+_PASTED: Final = ("", "paste.txt")
+"""How files are named that are long texts which people pasted."""
+_MARKDOWN: Final = "text/markdown"
+_NOT_SHOWN: Final = "```\nThis block is not supported on your current device yet.\n```"
+"""What the export's plain text has in the place of a tool."""
 
 
 def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
@@ -55,8 +62,43 @@ def read_claude(raw: Mapping[str, Any]) -> ImportedChat:
 def _message(key: str, raw: Mapping[str, Any]) -> ImportedMessage | None:
     role = _ROLES.get(str(raw.get("sender")))
     blocks = [mapping_of(one) for one in list_of(raw.get("content"))]
-    texts = [str(one.get("text") or "") for one in blocks if one.get("type") == "text"]
-    text = "\n\n".join(filter(None, texts)) or raw.get("text")
-    files = [*list_of(raw.get("attachments")), *list_of(raw.get("files"))]
-    names = [clean(mapping_of(one).get("file_name")) or _("file") for one in files]
-    return message_of(key=key, role=role, words=text, files=names, at=raw.get("created_at"))
+    text = "\n\n".join(filter(None, map(_text_of, blocks)))
+    text = text or clean(raw.get("text")).replace(_NOT_SHOWN, "")
+    files = [mapping_of(one) for one in list_of(raw.get("attachments"))]
+    pasted = [clean(one.get("extracted_content")) for one in files if _is_pasted(one)]
+    left = [*(one for one in files if not _is_pasted(one)), *list_of(raw.get("files"))]
+    return message_of(
+        key=key,
+        role=role,
+        words="\n\n".join(filter(None, [text, *pasted])),
+        files=[clean(mapping_of(one).get("file_name")) or _("file") for one in left],
+        at=raw.get("created_at"),
+    )
+
+
+def _is_pasted(file: Mapping[str, Any]) -> bool:
+    """What the person wrote themselves, and no file of theirs: the export holds its text."""
+    return file.get("file_name") in _PASTED and bool(clean(file.get("extracted_content")))
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    """What people see of a block: a text, or a document that was written beside the chat."""
+    if block.get("type") == "text":
+        return str(block.get("text") or "")
+    given = mapping_of(block.get("input"))
+    tool = block.get("name") if block.get("type") == "tool_use" else None
+    if tool == "create_file":
+        path = clean(given.get("path"))
+        name = path.rpartition("/")[2]
+        language = None if name.endswith(".md") else name.rpartition(".")[2]
+        return document_of(title=name, text=given.get("file_text"), language=language)
+    if tool != "artifacts":
+        return ""
+    if given.get("command") == "update":
+        return change_of_document()
+    is_markdown = given.get("type") == _MARKDOWN
+    return document_of(
+        title=given.get("title"),
+        text=given.get("content"),
+        language=None if is_markdown else clean(given.get("language")),
+    )

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from django.utils.translation import gettext as _
 
+from chat.call_texts import fenced
 from chat.values import MessageRole
 from workspaces.words.text_values import read_moment
 
@@ -292,3 +293,21 @@ def with_files(text: str, names: Iterable[str]) -> str:
     """A message, and which files were beside it that are not imported."""
     notes = [_("[File that was not imported: %(name)s]") % {"name": name[:200]} for name in names]
     return "\n\n".join([*([text] if text.strip() else []), *notes])
+
+
+def document_of(*, title: Any, text: Any, language: str | None) -> str:
+    """What was written beside a chat, as a part of its answer. Empty, if it is no text.
+
+    Args:
+        language: of its code; None: it is Markdown.
+    """
+    words, name = clean(text), " ".join(clean(title).replace("*", "").split())
+    if not words.strip():
+        return ""
+    shown = words if language is None else fenced(words, re.sub(r"[^\w+#-]", "", language))
+    return f"**{name}**\n\n{shown}" if name else shown
+
+
+def change_of_document() -> str:
+    """What stands for a change of a part of such a document: it tells only what took another's place."""
+    return _("[A change of this document was not imported.]")

@@ -33,11 +33,12 @@ PEOPLE = (
 
 @transaction.atomic
 def seed_people() -> Workspace:
-    """The demo workspace and its people; those that are there stay as they are."""
+    """The demo workspace, made with its people. Nobody comes into one that is there, whatever became of them since."""
     workspace = Workspace.objects.filter(slug=SLUG).first()
-    if workspace is None:
-        workspace = Workspace.objects.create(slug=SLUG, name="Demo workspace")
-        record_created(workspace, actor=_seeder(workspace))
+    if workspace is not None:
+        return workspace
+    workspace = Workspace.objects.create(slug=SLUG, name="Demo workspace")
+    record_created(workspace, actor=_seeder(workspace))
     for person in PEOPLE:
         if User.objects.filter(email=person.email).exists():
             continue

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 
 import pytest
 from django.conf import settings
 
 from chat.models import Bud
 from config.demo import CONTENT, seed_demo
+from config.demo.people import seed_people
 from config.doctor import FindingState, examine_part
 from config.management.commands import up
 from config.workspace_files import WorkspaceTarget, apply_file
 from mcp_servers.models import McpServer, ServerStatus
+from mcp_servers.registry.demo.programs import TIME_SERVER
+from mcp_servers.registry.services import ensure_program
 from tests.factories import Tenant
-from workspaces.models import User, Workspace
+from workspaces.actors import Actor, Source
+from workspaces.models import Membership, User, Workspace
 from workspaces.yaml_text import read_yaml
 
 pytestmark = pytest.mark.django_db
@@ -36,6 +41,29 @@ def test_the_demo_is_made_of_a_file_and_made_whole_again() -> None:
     seed_demo()
     assert buds.get(slug="clock").name == "Our clock"
     assert buds.get(slug="writer").makes_artifacts
+
+
+def test_whatever_people_changed_of_the_demo_trellis_starts() -> None:
+    """REL-2754, SEC-1121: whatever a server is called, and wherever its administrator is now. Nobody comes again."""
+    workspace = seed_people()
+    platform = Actor.system(label="test", source=Source.COMMAND, workspace_id=workspace.pk)
+    program = ensure_program(seed=TIME_SERVER, actor=platform)
+    make = partial(McpServer.objects.create, workspace=workspace)
+    make(name="our time", transport="stdio", program=program)
+    theirs = make(name="notes", transport="streamable_http", is_active=False)
+    seed_demo()
+    servers, buds = McpServer.objects.for_workspace(workspace), Bud.objects.for_workspace(workspace)
+    assert set(servers.values_list("name", flat=True)) == {"our time", "notes"}
+    theirs.refresh_from_db()
+    assert theirs.transport == "streamable_http"
+    assert set(buds.values_list("slug", flat=True)) == {"notes", "writer"}
+    buds.filter(slug="writer").delete()
+    Membership.objects.for_workspace(workspace).filter(user__email="admin@demo.example").delete()
+    seed_demo()
+    assert not buds.filter(slug="writer").exists()
+    User.objects.filter(email="admin@demo.example").update(email="ann@example.org")
+    seed_demo()
+    assert not User.objects.filter(email="admin@demo.example").exists()
 
 
 PUBLIC = "https://chat.example.org"

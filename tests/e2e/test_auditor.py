@@ -38,8 +38,18 @@ def test_times_are_typed_by_the_readers_own_clock(new_context: NewContext) -> No
     expect(signed).to_have_attribute("href", re.compile("since=2026-11-01T00%3A00"))
 
 
+CHANGES_ON_PAPER = """() => {
+    const [before, printed, after] = ["trellis:theme", "beforeprint", "afterprint"].map((name) => {
+        dispatchEvent(new Event(name));
+        return document.querySelector("canvas").toDataURL();
+    });
+    return before !== printed && before === after;
+}"""
+"""Whether the chart is drawn anew for paper, and again afterwards."""
+
+
 def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) -> None:
-    """Journey 3, REL-769: requested and finished, filters, detail, chart, on paper too, CSV and JSONL."""
+    """Journey 3, REL-769, REL-2755: requested and finished, filters, detail, chart, on paper too, CSV and JSONL."""
     asked = trellis.manage(
         "ask", "--workspace", "demo", "--bud", "clock", "What time is it in Lima?"
     )
@@ -47,9 +57,12 @@ def test_a_call_is_found_read_and_exported(page: Page, trellis: RunningTrellis) 
     enter(page, AUDITOR, at="/w/demo/audit/")
     expect(page.get_by_role("heading", name="Audit")).to_be_visible()
     expect(page.locator("canvas")).to_be_visible()
-    page.emulate_media(media="print")
+    page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator("canvas")).to_have_css("max-width", "100%")
-    page.emulate_media(media="screen")
+    expect(page.locator("html")).to_have_css("color-scheme", "light")
+    page.emulate_media(media="screen", color_scheme="dark")
+    assert page.evaluate(CHANGES_ON_PAPER)
+    page.emulate_media(color_scheme="light")
     page.locator("#filter-range").select_option("24h")
     page.wait_for_url("**range=24h**")
     search = page.get_by_role("combobox", name="Search and filter")

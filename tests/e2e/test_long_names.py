@@ -12,7 +12,7 @@ NAME = "list_" + "x" * 123
 """MCP specification, "Tools": Tool Names: up to 128 characters."""
 MAKE = f"""
 from django.utils import timezone
-from mcp_servers.models import McpPrompt, McpServer, McpTool
+from mcp_servers.models import CallRule, McpPrompt, McpServer, McpTool
 from workspaces.models import Workspace
 workspace = Workspace.objects.get(slug="demo")
 server, is_new = McpServer.unscoped.get_or_create(
@@ -24,6 +24,7 @@ if is_new:
     both = {{"workspace": workspace, "server": server, "name": "{NAME}", "last_seen_at": timezone.now()}}
     McpTool.objects.create(**both, input_schema={{"type": "object"}}, definition_hash="a", approved_hash="a")
     McpPrompt.objects.create(**both)
+    CallRule.objects.create(workspace=workspace, name="{NAME[:100]}", effect="confirm", is_enabled=False)
 """
 
 
@@ -36,7 +37,7 @@ def expect_fits_everywhere(page: Page) -> None:
 
 
 def test_a_long_name_makes_no_page_wider(trellis: RunningTrellis, page: Page) -> None:
-    """REL-2119: in the lists of a server, and where its tool is tried."""
+    """REL-2119: in the lists of a server, where its tool is tried, and among call rules."""
     trellis.shell(MAKE)
     enter(page, ADMIN, at="/w/demo/servers/")
     card = page.get_by_role("article").filter(has=page.get_by_role("heading", name="long names"))
@@ -51,3 +52,9 @@ def test_a_long_name_makes_no_page_wider(trellis: RunningTrellis, page: Page) ->
     page.goto(address)
     expect(page.get_by_role("heading", name=f"Try {NAME}")).to_be_visible()
     expect_fits_everywhere(page)
+    page.goto("/w/demo/servers/call-rules/")
+    expect(page.get_by_text(NAME[:100], exact=True)).to_be_visible()
+    expect_fits_everywhere(page)
+    page.goto("/w/demo/")
+    # Words that somebody chose as a bud's icon do not lie over what is beside it.
+    expect(page.locator(".avatar-tile").first).to_have_css("overflow", "hidden")

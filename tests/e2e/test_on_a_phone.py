@@ -173,7 +173,7 @@ def test_back_closes_a_menu_before_it_leaves_the_chat(new_context: NewContext) -
 
 
 def test_a_row_of_the_admin_is_a_card_headed_by_its_name(new_context: NewContext) -> None:
-    """REL-2523: with the box that selects it beside, and the page's whole name above."""
+    """REL-2523, REL-2756: with the box that selects it beside, and the page's whole name above. On paper all are there."""
     page = new_context(viewport={"width": 390, "height": 800}, bypass_csp=True).new_page()
     enter(page, ADMIN)
     page.goto("/admin/workspaces/membership/")
@@ -187,6 +187,9 @@ def test_a_row_of_the_admin_is_a_card_headed_by_its_name(new_context: NewContext
     assert card
     assert abs(above["y"] - card["y"]) <= 1
     assert above["y"] < beside["y"] < above["y"] + above["height"]
+    page.emulate_media(media="print")
+    expect(page.locator(".simplebar-content-wrapper").first).to_have_css("overflow", "visible")
+    page.emulate_media(media="screen")
     heading.get_by_role("link").click()
     name = page.get_by_role("heading", level=1).locator(".admin-place > :visible")
     expect(name).to_have_count(1)

@@ -164,11 +164,27 @@ function drawCharts(root: ParentNode): void {
 }
 
 drawCharts(document);
-addEventListener("trellis:theme", () => {
+
+function redraw(): void {
   for (const one of drawn.values()) {
     one.chart.destroy();
     one.chart = draw(one.canvas, one.data);
   }
+}
+addEventListener("trellis:theme", redraw);
+
+// A canvas keeps the colours that it was drawn in, and paper is light.
+addEventListener("beforeprint", () => {
+  const { dataset } = document.documentElement;
+  const before = dataset.theme;
+  dataset.theme = "light";
+  redraw();
+  const afterwards = (): void => {
+    if (before === undefined) delete dataset.theme;
+    else dataset.theme = before;
+    redraw();
+  };
+  addEventListener("afterprint", afterwards, { once: true });
 });
 
 const range = document.querySelector<HTMLSelectElement>("#filter-range");

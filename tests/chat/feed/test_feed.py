@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
+from django.test import AsyncClient
 
 from chat.feed import streaming
 from chat.feed.access import may_follow
@@ -134,6 +135,18 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice() -> None:
         assert [name for name, _ in events][-2:] == ["error", "done"], seed
 
 
+def test_whoever_heard_the_end_hears_what_a_retried_turn_adds() -> None:
+    """REL-2753: and its new end, but nothing of before."""
+    story = a_turn()
+    ended = list(tell(feed_state_of(story), TURN, Position()))[-1].position
+    again = [*story, ("turns", turn("running")), ("messages", message(1, "Here it is. More."))]
+    position = Position.parse(str(ended)).before_end()
+    (more,) = tell(feed_state_of(again), TURN, position)
+    assert (more.name, more.data["text"]) == ("content", " More.")
+    state = feed_state_of([*again, ("turns", turn("completed"))])
+    assert [event.name for event in tell(state, TURN, more.position)] == ["done"]
+
+
 def test_the_ids_that_are_given_are_understood() -> None:
     """REL-13: of every kind: with calls, with questions, with an error told, and at the end."""
     calls = (ProgressCounts(9), ProgressCounts(3, 12), ProgressCounts())
@@ -172,7 +185,8 @@ async def events_of(
         async for piece in pieces:
             fields = dict(line.split(": ", 1) for line in piece.strip().split("\n") if ": " in line)
             if "event" in fields:
-                found.append((fields["event"], json.loads(fields["data"])))
+                data = {**json.loads(fields["data"]), "event_id": fields.get("id", "")}
+                found.append((fields["event"], data))
     return found
 
 
@@ -195,9 +209,18 @@ async def test_a_turn_is_followed_live_to_its_end(chat: Chat) -> None:
     assert names == ["tool_call", "approval", "tool_result", "done"]
     text = "".join(data["text"] for name, data in events if name == "content")
     assert text == "Let me see.all done now"
-    late = [name for name, _ in await events_of(chat, sent.turn)]
-    assert late == ["content", "tool_call", "tool_result", "content", "done"]
+    late = await events_of(chat, sent.turn)
+    assert [name for name, _ in late] == ["content", "tool_call", "tool_result", "content", "done"]
     assert streaming._open == {}
+    # REL-2753: an `EventSource` comes back by itself, unless it is answered with 204.
+    client = AsyncClient()
+    await client.aforce_login(chat.tenant.member)
+    for (_name, data), status in zip(late[-2:], (200, 204), strict=True):
+        answer = await client.get(
+            f"/api/turns/{sent.turn.pk}/events/",
+            headers={"X-Workspace": chat.tenant.workspace.slug, "Last-Event-ID": data["event_id"]},
+        )
+        assert answer.status_code == status
 
 
 def remove(chat: Chat) -> None:

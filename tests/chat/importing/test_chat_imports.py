@@ -24,6 +24,8 @@ from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.storage import artifact_storage
 from chat.engine.trust import find_source
 from chat.importing import reading, streaming, values
+from chat.importing.chatgpt import read_chatgpt
+from chat.importing.claude import read_claude
 from chat.importing.reading import TextFile
 from chat.models import Bud, ChatImport, Conversation, Message
 from chat.services import import_reading, import_storing
@@ -37,7 +39,7 @@ from chat.snapshots import read_snapshot
 from chat.tasks import read_imports
 from tests.chat.conftest import Chat
 from tests.factories import Tenant, TwoTenants, make_tenant
-from tests.fakes.chat_exports import chatgpt, claude
+from tests.fakes.chat_exports import chatgpt, claude, node
 from tests.memory import memory_of
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
@@ -118,6 +120,74 @@ def test_chats_of_chatgpt_keep_texts_dates_branches_and_the_shown_path(acme: Ten
         "user",
         "assistant",
     ]
+
+
+def test_what_chatgpt_drew_wrote_and_found_is_in_its_answers() -> None:
+    """REL-2751: sources are links, pictures are named, and a document beside the chat comes as text."""
+    chat = chatgpt()
+    drawn = {"content_type": "image_asset_pointer", "metadata": {"dalle": {"prompt": "a radish"}}}
+    given = {"name": "Plan", "type": "document", "content": "# Beds"}
+    script = {"name": "sow", "type": "code/python", "content": 'print("```")'}
+    whole = {"updates": [{"pattern": ".*", "replacement": "# Rows"}]}
+    part = {"updates": [{"pattern": "Rows", "replacement": "Paths"}]}
+    text = (
+        "\ue203Early\ue204 \ue200cite\ue202turn0search0\ue201, late \ue200cite\ue202turn0search1\ue201,"
+        ' in \ue200entity\ue202["city","Ulm","…"]\ue201\ue200cite\ue202turn9\ue201 【4†source】【5†other】'
+    )
+    at = text.index("【4")
+    mark = "\ue200cite\ue202turn0search{}\ue201".format
+    page = {"title": "On [rad]ishes", "url": "https://r.example/a_(b)"}
+    unsafe = {"title": "x", "url": "javascript:alert(1)"}
+    references = [
+        {"matched_text": " ", "alt": "never"},
+        {"matched_text": mark(0), "alt": "([R](https://r.example))"},
+        {"matched_text": mark(1), "alt": None, "items": [page, unsafe]},
+    ]
+    older = [{"start_ix": at, "end_ix": at + len("【4†source】"), "metadata": page}]
+    metadata = {"content_references": references, "citations": older}
+    steps = [
+        node("assistant", text, "q1", at=1, metadata=metadata),
+        node("tool", "For the model alone", "a", at=2),
+        *[
+            node("assistant", json.dumps(call), "a", at=3, recipient="canmore.create_textdoc")
+            for call in (given, script, whole, part)
+        ],
+        node("assistant", "not JSON", "a", at=4, recipient="canmore.create_textdoc"),
+    ]
+    steps[1]["message"]["content"]["parts"].append(drawn)
+    chat["mapping"] = {str(place): step for place, step in enumerate(steps)}
+    link = "[On \\[rad\\]ishes](<https://r.example/a_(b)>)"
+    assert [one.text for one in read_chatgpt(chat).messages] == [
+        f"Early ([R](https://r.example)), late {link}, in Ulm {link}【5†other】",
+        "[File that was not imported: picture]",
+        "**Plan**\n\n# Beds",
+        '**sow**\n\n````python\nprint("```")\n````',
+        "```\n# Rows\n```",
+        "[A change of this document was not imported.]",
+    ]
+
+
+def test_what_claude_wrote_beside_a_chat_is_in_its_answers() -> None:
+    """REL-2751: artifacts and files come as text where they were made, and no word of the export stands for them."""
+    chat = claude()
+    made = {"command": "create", "type": "text/markdown", "title": "Heap", "content": "# Leaves"}
+    code = {"command": "rewrite", "title": "turn", "language": "python", "content": "turn()"}
+    file = {"path": "/mnt/out/heap.html", "file_text": "<p>"}
+    calls = [("artifacts", made), ("artifacts", code), ("artifacts", {"command": "update"})]
+    calls += [("create_file", file), ("web_search", {"query": "heap"})]
+    blocks = [{"type": "tool_use", "name": name, "input": given} for name, given in calls]
+    chat["chat_messages"][1]["content"] = [{"type": "text", "text": "Here."}, *blocks]
+    beside = {"type": "tool_use", "name": "web_search", "input": {}}
+    unsaid = "```\nThis block is not supported on your current device yet.\n```"
+    chat["chat_messages"].append({"sender": "assistant", "text": unsaid, "content": [beside]})
+    pasted = {"file_name": "", "file_type": "txt", "extracted_content": "A long letter"}
+    chat["chat_messages"][0]["attachments"].insert(0, pasted)
+    question, answer = [one.text for one in read_claude(chat).messages]
+    assert question == ("Which compost?\n\nA long letter\n\n[File that was not imported: soil.pdf]")
+    assert answer == (
+        "Here.\n\n**Heap**\n\n# Leaves\n\n**turn**\n\n```python\nturn()\n```\n\n"
+        "[A change of this document was not imported.]\n\n**heap.html**\n\n```html\n<p>\n```"
+    )
 
 
 def test_chats_of_claude_come_in_both_of_its_forms(acme: Tenant) -> None:
