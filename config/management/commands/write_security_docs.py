@@ -20,8 +20,10 @@ _INTRODUCTION = """# Promises, and the tests that prove them
 
 <!-- Written by `manage.py write_security_docs`; change docs/promises.txt or the docstring of a test, not this page. -->
 
-Each test names in its docstring the promises it proves. `SEC` is security, `REL` is reliability. How the product keeps them is in
-[architecture.md](architecture.md); to report a weakness, write to the owner of the installation, not to a public tracker.
+Each test names in its docstring the promises it proves. `SEC` is security, `REL` is reliability. How the product keeps
+them is in [architecture.md](architecture.md). A known limit is
+[what masking does not find](audit.md#arguments-and-results): secrets that are coded twice or split over two texts, for
+example. To report a weakness, write to the owner of the installation, not to a public tracker.
 
 | promise | requirement | proven by |
 |---|---|---|
