@@ -11,6 +11,7 @@ from django.urls import reverse_lazy
 
 from config.env import ROOT, read_environment
 from config.keys import DATABASE_NAME
+from config.storages import named_storage
 from config.telemetry.logs import configure_logging
 
 BASE_DIR = ROOT
@@ -364,7 +365,7 @@ STORAGES = {
         },
     }
     if TRELLIS.artifact_storage is None
-    else {"BACKEND": TRELLIS.artifact_storage, "OPTIONS": TRELLIS.artifact_storage_options},
+    else named_storage(TRELLIS.artifact_storage, TRELLIS.artifact_storage_options),
     # Scheduled files of the log; only whoever runs the platform reads them there.
     "audit_reports": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
@@ -375,10 +376,7 @@ STORAGES = {
         },
     }
     if TRELLIS.audit_report_storage is None
-    else {
-        "BACKEND": TRELLIS.audit_report_storage,
-        "OPTIONS": TRELLIS.audit_report_storage_options,
-    },
+    else named_storage(TRELLIS.audit_report_storage, TRELLIS.audit_report_storage_options),
     "staticfiles": {"BACKEND": "config.serving.static.StaticFilesStorage"},
 }
 DJANGO_VITE = {

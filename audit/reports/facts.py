@@ -19,6 +19,7 @@ from audit.reports.providers import KnownTool, tools_of
 from audit.rollups.reading import TimeRange
 from workspaces.actors import Role
 from workspaces.models import ApiToken, Membership
+from workspaces.people.browser_sessions import last_entered_of
 
 if TYPE_CHECKING:
     from workspaces.scoping import WorkspaceQuerySet
@@ -59,7 +60,7 @@ class PersonAccess:
     is_active: bool
     tokens: Sequence[ApiToken]
     signed_in: datetime | None
-    """Day of the last sign-in that this log knows."""
+    """Day of the last sign-in that this log knows, or on which a session was new here: people also sign in elsewhere."""
     seen: datetime | None
     """Day of the last entry of theirs."""
 
@@ -156,6 +157,7 @@ def access_review(workspace_id: UUID) -> AccessReview:
         )
     )
     last = {value: (seen, signed_in) for value, seen, signed_in in days}
+    entered = last_entered_of(shown, workspace_id)
     people = [
         PersonAccess(
             email=member.user.email,
@@ -164,10 +166,11 @@ def access_review(workspace_id: UUID) -> AccessReview:
             is_auditor=member.is_auditor,
             is_active=member.user.is_active,
             tokens=tokens.get(member.user_id, []),
-            seen=last.get(str(member.user_id), (None, None))[0],
-            signed_in=last.get(str(member.user_id), (None, None))[1],
+            seen=seen,
+            signed_in=max(filter(None, (signed_in, entered.get(member.user_id))), default=None),
         )
         for member in members
+        for seen, signed_in in [last.get(str(member.user_id), (None, None))]
     ]
     return AccessReview(people=people, left_out=rows.count() - len(people))
 

@@ -10,7 +10,6 @@ from django.db import transaction
 
 from audit.actions import Outcome
 from audit.services import was_requested
-from chat.artifacts.transfers import arguments_for_log
 from chat.engine import check_tasks
 from chat.engine.beginning import send_next
 from chat.engine.call_outcomes import settle_from_log
@@ -21,6 +20,7 @@ from chat.engine.reading import (
     turn_follow_ups,
     waits_for_files,
 )
+from chat.engine.refusals import record_withdrawn
 from chat.engine.requests import actor_for_log, builtin_request, checkpoint_of, request_of
 from chat.engine.rows import (
     calls_of,
@@ -39,9 +39,8 @@ from chat.models import Attachment, Message, ToolCall, Turn
 from chat.values import AttachmentStatus, MessageStatus, ToolCallStatus, TurnStatus
 from chat.webhooks.events import tell_turn_finished
 from mcp_servers.gate import abandon_builtin, abandon_call, is_unsent
-from mcp_servers.models import InputRequest, McpTool
+from mcp_servers.models import InputRequest
 from mcp_servers.registry import elicitation
-from mcp_servers.registry.consent.approvals import withdraw_question
 from workspaces.actors import Actor, Source
 from workspaces.database import database_now
 
@@ -180,16 +179,7 @@ def _withdraw_question(call: ToolCall, turn: Turn) -> None:
     is_open = call.status in (ToolCallStatus.WAITING_FOR_APPROVAL, ToolCallStatus.QUEUED)
     if call.approval_expires_at is None or not is_open or was_requested(call.workspace_id, call.pk):
         return
-    tool = (
-        McpTool.objects.for_workspace(call.workspace_id).select_related("server").find(call.tool_id)
-    )
-    if tool is not None:
-        withdraw_question(
-            call_id=call.pk,
-            tool=tool,
-            arguments=arguments_for_log(call),
-            requester=actor_for_log(turn),
-        )
+    record_withdrawn(call, turn)
 
 
 def withdraw_inputs(call: ToolCall, changes: Changes) -> None:

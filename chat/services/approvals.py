@@ -59,7 +59,7 @@ def decide(
     Of a call that waits for a second person, whoever asked can only take it back. Where the call, with the arguments
     that are approved, asks for a second person, it goes on waiting, for them.
 
-    Where its tool is gone or has changed, an approved call ends as refused.
+    Where its tool is gone, or one that is approved has changed, the gate refuses the call.
 
     Raises:
         Conflict: it does not wait any more, its tool has to ask each time, or a rule blocks it.
@@ -224,23 +224,22 @@ def _expire(overdue: ToolCall) -> bool:
     with changing(overdue.turn.conversation_id, workspace_id) as changes:
         rows = ToolCall.objects.for_workspace(workspace_id).select_related("turn", "decided_by")
         call = rows.fetch(call_id)
-        if call.status != ToolCallStatus.WAITING_FOR_APPROVAL:
-            return False
         tool = _tool_of(call)
-        if tool is not None:
-            actor = Actor.system(
-                label="approvals",
-                source=Source.TASK,
-                workspace_id=workspace_id,
-                on_behalf_of=call.turn.asked_by.email,
-            )
-            expire_approval(
-                call_id=call.pk,
-                tool=tool,
-                arguments=arguments_for_log(call),
-                requester=actor,
-                rule=call.approval_rule,
-            )
+        if call.status != ToolCallStatus.WAITING_FOR_APPROVAL or tool is None:
+            return False  # where its tool is gone, release_calls ends it
+        actor = Actor.system(
+            label="approvals",
+            source=Source.TASK,
+            workspace_id=workspace_id,
+            on_behalf_of=call.turn.asked_by.email,
+        )
+        expire_approval(
+            call_id=call.pk,
+            tool=tool,
+            arguments=arguments_for_log(call),
+            requester=actor,
+            rule=call.approval_rule,
+        )
         end_call(call, ToolCallStatus.REFUSED, "Nobody approved this call in time. It was not run.")
         changes.tool_call(call)
         queue_again(call.turn, changes)
@@ -296,18 +295,22 @@ def _remember(
 
 
 def _refuse(call: ToolCall, *, requester: Actor, approver: Actor) -> None:
-    reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
+    """End the call; where its tool is gone, the gate does that and says why."""
     tool = _tool_of(call)
-    if tool is not None:
-        refuse_approval(
-            call_id=call.pk,
-            tool=tool,
-            arguments=arguments_for_log(call),
-            requester=requester,
-            approver=approver,
-            note=call.decision_note,
-            rule=call.approval_rule,
-        )
+    if tool is None:
+        call.status = ToolCallStatus.QUEUED.value
+        call.save()
+        return
+    reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
+    refuse_approval(
+        call_id=call.pk,
+        tool=tool,
+        arguments=arguments_for_log(call),
+        requester=requester,
+        approver=approver,
+        note=call.decision_note,
+        rule=call.approval_rule,
+    )
     is_own = requester.user_id == approver.user_id
     who = "The user refused" if is_own else "A second person refused"
     end_call(call, ToolCallStatus.REFUSED, f"{who} this call.{reason}")

@@ -18,6 +18,8 @@ from workspaces.database import drop_dead_connections, is_unavailable
 from workspaces.errors import ASKED_AGAIN, RETRY_SECONDS, DomainError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.http.response import HttpResponseBase
     from django.utils.functional import _StrPromise
 
@@ -80,6 +82,12 @@ def _answer(
     return HttpResponse(body, status=status, headers=headers)
 
 
+def _in_words(message: str, status: int, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """What a part of a page shows as a notice."""
+    plain = "text/plain; charset=utf-8"
+    return HttpResponse(message, status=status, content_type=plain, headers=headers)
+
+
 def page_before(request: HttpRequest) -> str:
     """Give the address of the page of ours from which the request came; nothing for any other."""
     came_from = request.headers.get("Referer", "")
@@ -117,7 +125,10 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404: the same for a missing page and for another tenant's."""
+    """404: the same for a missing page and for another tenant's; in words for a part of a page."""
+    if request.headers.get("HX-Request"):
+        message = _("This is not here any more, or you no longer have access to it.")
+        return _in_words(message, 404)
     if request.path_info.startswith("/api/"):
         return _answer(
             request, 404, detail=_("There is nothing at this address. /api/docs/ lists all.")
@@ -140,7 +151,7 @@ def signed_out(request: HttpRequest) -> HttpResponse:
         if request.method == "POST"
         else _("You were signed out. Reload the page to sign in again.")
     )
-    return HttpResponse(message, status=401, content_type="text/plain; charset=utf-8")
+    return _in_words(message, 401)
 
 
 def only_for_forms(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -174,12 +185,7 @@ def status_of(error: BaseException | None) -> int:
 def domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
     """The status and words of an expected failure; the words alone for a part of a page, which shows them as a notice."""
     if request.headers.get("HX-Request"):
-        return HttpResponse(
-            error.message,
-            status=error.status,
-            content_type="text/plain; charset=utf-8",
-            headers=_headers(error.status, error.retry_seconds),
-        )
+        return _in_words(error.message, error.status, _headers(error.status, error.retry_seconds))
     return _answer(
         request,
         error.status,

@@ -206,7 +206,10 @@ def closed_connections() -> Iterator[None]:
 
 @pytest.fixture
 def tenant(transactional_db: None) -> Tenant:
-    """A workspace with a person in each role."""
+    """A workspace with a person in each role, whom other threads see.
+
+    A test whose own thread does everything takes `tests.factories.tenant`, which rolls back.
+    """
     return make_tenant("acme")
 
 

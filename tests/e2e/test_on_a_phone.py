@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
@@ -203,10 +203,19 @@ TOO_SMALL = """() => [...document.querySelectorAll(".message-actions button, .md
   .map(([box, name]) => `${name}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
 
 
+CUT = """(one) => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  const words = range.getBoundingClientRect(), room = one.getBoundingClientRect();
+  return words.top < room.bottom - 1 && words.right > room.right + 1;
+}"""
+"""Whether an element shows a part of its words."""
+
+
 def test_a_finger_finds_buttons_and_enter_does_what_its_key_says(new_context: NewContext) -> None:
-    """REL-1462, REL-1463: buttons below messages, with the arrows of branches, on a narrow phone; and how a line is made."""
-    phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
-    page = new_context(**phone, bypass_csp=True).new_page()
+    """REL-1462, REL-1463, REL-2782: buttons below messages, with the arrows of branches; and how a line is made."""
+    size: ViewportSize = {"width": 320, "height": 640}
+    page = new_context(viewport=size, has_touch=True, is_mobile=True, bypass_csp=True).new_page()
     enter(page, MEMBER)
     open_chat(page, "Clock", "Show me all formats")
     expect(page.locator(".md-diagram img")).to_be_visible()
@@ -222,6 +231,11 @@ def test_a_finger_finds_buttons_and_enter_does_what_its_key_says(new_context: Ne
     row.scroll_into_view_if_needed()
     screenshot(page, "buttons-on-a-small-phone")
     expect_fits(page)
+    page.set_viewport_size(
+        {"width": 360, "height": 640}
+    )  # where the numbers of tokens have no room
+    assert not row.locator(".usage-words").evaluate(CUT)
+    page.set_viewport_size(size)
     expect_no_faults(page)
 
     field = page.get_by_role("textbox", name="Message")

@@ -120,7 +120,7 @@ def test_anyone_reads_a_public_link_while_the_workspace_allows_it(new_context: N
     """SEC-472, REL-997: an owner allows it; the person finds the link in their settings."""
     owner = new_context(bypass_csp=True).new_page()
     enter(owner, ADMIN, at="/w/demo/servers/rules/")
-    rule = owner.locator(".tool-row", has_text="anyone who has the link")
+    rule = owner.get_by_role("listitem").filter(has_text="anyone who has the link")
     rule.get_by_role("button", name="Switch on").click()
     page = new_context(bypass_csp=True).new_page()
     enter(page, MEMBER)

@@ -87,6 +87,12 @@ def last_seen_of(user_ids: Collection[UUID], workspace: Workspace) -> dict[UUID,
     return dict(rows.order_by().values_list("user_id").annotate(Max("last_seen_at")))
 
 
+def last_entered_of(user_ids: Collection[UUID], workspace_id: UUID) -> dict[UUID, datetime]:
+    """When each of them last came with a session that was new here, as far as living sessions tell."""
+    rows = WorkspaceSession.objects.for_workspace(workspace_id).filter(user_id__in=user_ids)
+    return dict(rows.order_by().values_list("user_id").annotate(Max("created_at")))
+
+
 def device(user_agent: str) -> str:
     """What a browser says of itself, in words."""
     browser = next((name for name, mark in _BROWSERS if re.search(mark, user_agent)), "")

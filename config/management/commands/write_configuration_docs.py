@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_origin
+from typing import get_args, get_origin
 
-from django.core.management import BaseCommand, CommandError
-from django.core.management.base import CommandParser
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from config.env import ROOT, Environment
+from config.management.generated import GeneratingCommand
 
-PAGE = ROOT / "docs" / "configuration.md"
 _INTRODUCTION = """# Configuration
 
 <!-- Written by `manage.py write_configuration_docs`; change config/env.py, not this page. -->
@@ -28,26 +26,14 @@ weak or sample secrets are refused. `python3 manage.py generate_keys` prints fre
 """
 
 
-class Command(BaseCommand):
-    """Writes the page, or says whether it is up to date."""
+class Command(GeneratingCommand):
+    """Writes the page of settings."""
 
     help = "Write docs/configuration.md from the settings' definitions."
-    requires_system_checks: list[str] = []
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--check", action="store_true", help="Only say whether it is up to date."
-        )
-
-    def handle(self, *_args: object, **options: Any) -> None:
-        text = _INTRODUCTION + "".join(_row(field) for field in Environment.model_fields.values())
-        if not options["check"]:
-            PAGE.parent.mkdir(exist_ok=True)
-            PAGE.write_text(text)
-        elif not PAGE.exists() or PAGE.read_text() != text:
-            raise CommandError(
-                "docs/configuration.md is old: run manage.py write_configuration_docs"
-            )
+    def make_files(self) -> dict[str, str]:
+        rows = "".join(_row(field) for field in Environment.model_fields.values())
+        return {"docs/configuration.md": _INTRODUCTION + rows}
 
 
 def _row(field: FieldInfo) -> str:

@@ -175,27 +175,6 @@ def expire_approval(
         )
 
 
-def withdraw_question(
-    *, call_id: UUID, tool: McpTool, arguments: Mapping[str, JsonValue], requester: Actor
-) -> None:
-    """Record that a call was stopped before it was made, so that nobody takes it for one that waits: it is refused.
-
-    Raises:
-        AuditUnavailable: it could not be recorded.
-    """
-    record(
-        _draft(
-            Action.TOOL_CALL_REFUSED,
-            call_id=call_id,
-            tool=tool,
-            arguments=arguments,
-            actor=requester,
-            refused_by=RefusedBy.APPROVAL,
-            rule="approval.withdrawn",
-        )
-    )
-
-
 def ask_second_person(
     *,
     call_id: UUID,

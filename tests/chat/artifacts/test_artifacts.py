@@ -27,8 +27,9 @@ from chat.models import Artifact, ArtifactVersion, Conversation
 from chat.services.conversations import create_conversation, erase_conversation
 from chat.snapshots import read_snapshot
 from chat.values import ArtifactOrigin
+from tests import factories
 from tests.chat.artifacts.pictures import picture
-from tests.factories import Tenant, make_tenant
+from tests.factories import Tenant
 from workspaces.errors import Conflict, InvalidInput, NotFound
 
 
@@ -147,9 +148,7 @@ def test_a_saved_file_is_named_for_what_it_is(name: str, content_type: str, save
 # Services ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 def make(tenant: Tenant, conversation: Conversation, **changes: Any) -> services.SavedFile:

@@ -23,14 +23,12 @@ from chat.models import (
     QueuedMessage,
 )
 from config.serving.edge import BodyLimit
+from tests import factories
 from tests.chat.artifacts.pictures import picture
 from tests.factories import Tenant, make_tenant
 from workspaces.models import Membership
 
-
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 @pytest.fixture

@@ -24,7 +24,8 @@ from chat.models import Attachment, Conversation, Message, ToolCall, Turn
 from chat.summaries import Summary, keep_summary
 from chat.values import AttachmentStatus, MessageRole, MessageStatus, TurnStatus
 from mcp_servers.client.values import ToolAnnotations
-from tests.factories import Tenant, make_tenant
+from tests import factories
+from tests.factories import Tenant
 from workspaces.database.prepared import PreparedRows
 
 HUGE = ContextWindow(context_tokens=1_000_000_000)
@@ -41,9 +42,7 @@ class Said(NamedTuple):
     measured: tuple[int, int] | None = None
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 def say(conversation: Conversation, *lines: Said, below: UUID | None = None) -> Turn:

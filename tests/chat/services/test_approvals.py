@@ -18,7 +18,7 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.client.errors import InvalidArguments
 from mcp_servers.models import McpTool, ToolPermission
 from tests.chat.conftest import Chat, Watching
-from tests.chat.services.waiting_calls import waiting_call
+from tests.chat.services.waiting_calls import tool_of, waiting_call
 from tests.threads import Threads
 from workspaces.database import database_now
 from workspaces.errors import Conflict, DomainError, PermissionDenied
@@ -131,9 +131,12 @@ def test_a_pending_approval_survives_a_restart(chat: Chat) -> None:
     assert chat.server.calls == [("destroy", {"what": "the world"})]
 
 
-def test_stopping_a_waiting_turn_ends_the_wait(chat: Chat) -> None:
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_stopping_a_waiting_turn_ends_the_wait(chat: Chat, is_gone: bool) -> None:
     """SEC-1091: nothing is left to approve, and the log does not say that the call waits."""
     call = waiting_call(chat)
+    if is_gone:  # as a stop finds it that comes before the card has ended
+        tool_of(call).server.delete()
     stop_turn(turn=call.turn, actor=chat.actor)
     assert chat.reload(call.turn).status == "cancelled"
     with pytest.raises(Conflict):
@@ -165,21 +168,26 @@ def test_two_waiting_calls_are_decided_one_by_one(chat: Chat) -> None:
     assert "destroyed b" in listed[1]
 
 
-@pytest.mark.parametrize("remember", [Remember.NOT, Remember.CONVERSATION])
-@pytest.mark.parametrize("change", ["deleted", "changed"])
-def test_allowing_what_is_not_there_any_more_ends_the_wait(
-    chat: Chat, change: str, remember: Remember
+@pytest.mark.parametrize(
+    ("change", "decision", "remember"),
+    [
+        ("deleted", Decision.APPROVED, Remember.NOT),
+        ("deleted", Decision.REFUSED, Remember.NOT),
+        ("changed", Decision.APPROVED, Remember.CONVERSATION),
+    ],
+)
+def test_deciding_about_what_is_not_there_any_more_ends_the_wait(
+    chat: Chat, change: str, decision: Decision, remember: Remember
 ) -> None:
     """REL-2155: nothing is called or granted, the log and the card say why, and the answer goes on."""
     call = waiting_call(chat)
-    tools = McpTool.objects.for_workspace(chat.tenant.workspace)
-    tool = tools.select_related("server").fetch(call.tool_id)
+    tool, tools = tool_of(call), McpTool.objects.for_workspace(chat.tenant.workspace)
     if change == "deleted":
         tool.server.delete()  # as a decision finds it that comes before the card has ended
     else:
         tools.filter(pk=tool.pk).update(definition_hash="0" * 64)
     chat.model.say("all right")
-    decide(call=call, decision=Decision.APPROVED, actor=chat.actor, remember=remember)
+    decide(call=call, decision=decision, actor=chat.actor, remember=remember)
     chat.watching.turn("completed")
     assert chat.server.calls == []
     [card] = chat.snapshot()["tool_calls"]

@@ -14,17 +14,16 @@ from chat.models import Draft
 from chat.services import drafts
 from chat.services.conversations import delete_conversation, erase_conversation
 from chat.services.drafts import ChosenFile, keep_draft
+from tests import factories
 from tests.chat.services.talks import talk
-from tests.factories import Tenant, make_tenant
+from tests.factories import Tenant
 from workspaces.database import database_now
 from workspaces.errors import InvalidInput
 
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 FILE_ID = uuid4()

@@ -19,17 +19,16 @@ from chat.services.conversations import (
 from chat.services.folders import MOST_FOLDERS, create_folder, delete_folder, update_folder
 from chat.services.search import search
 from chat.values import BulkChange
+from tests import factories
 from tests.chat.services.talks import found, talk
-from tests.factories import Tenant, make_tenant
+from tests.factories import Tenant
 from workspaces.database import database_now
 from workspaces.errors import Conflict, InvalidInput
 
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 def folder_of(tenant: Tenant, name: str, who: str = "member") -> Folder:

@@ -26,12 +26,10 @@ from chat.snapshots import (
     read_snapshot,
 )
 from chat.values import MessageRole, MessageStatus, TurnStatus
-from tests.factories import Tenant, make_tenant
+from tests import factories
+from tests.factories import Tenant
 
-
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 def add_path(conversation: Conversation, count: int, *, below: UUID | None = None) -> list[UUID]:

@@ -36,6 +36,7 @@ from chat.services.conversations import delete_conversation
 from chat.services.search import LONGEST_QUERY, search
 from chat.services.word_index import FIRST_CHATS, MOST_CANDIDATES, MOST_NEWEST
 from chat.values import ArtifactOrigin, ToolCallStatus, TurnStatus
+from tests import factories
 from tests.chat.services.talks import found, talk
 from tests.factories import Tenant, make_tenant
 from workspaces.database.sql_files import read_statements
@@ -44,9 +45,7 @@ from workspaces.errors import InvalidInput
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 def add_said(conversation: Conversation, text: str, count: int) -> None:

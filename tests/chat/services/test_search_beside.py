@@ -19,15 +19,14 @@ from chat.services.beside_index import MOST_GIVEN, MOST_OF_FILE, MOST_RESULT
 from chat.services.conversations import create_conversation, delete_conversation
 from chat.services.search import MOST_BESIDE, FoundIn, SearchHit
 from chat.values import ArtifactOrigin, AttachmentStatus, ToolCallStatus, TurnStatus
+from tests import factories
 from tests.factories import Tenant, make_tenant
 from workspaces.database import database_now
 
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 def say(tenant: Tenant, who: str = "member", text: str = "", **fields: Any) -> Message:

@@ -11,6 +11,7 @@ from chat.models import Bud, Conversation
 from chat.services.conversations import create_conversation
 from chat.services.tool_settings import ToolChange, change_tools
 from mcp_servers.models import McpServer, McpTool, ServerScope
+from tests import factories
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import stored_tool
 from workspaces.errors import DomainError, InvalidInput
@@ -18,9 +19,7 @@ from workspaces.errors import DomainError, InvalidInput
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return make_tenant("acme")
+tenant = factories.tenant
 
 
 @pytest.fixture

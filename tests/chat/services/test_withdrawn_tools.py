@@ -9,7 +9,7 @@ from chat.engine.calls import refuse_call
 from chat.engine.leases import Lease
 from chat.engine.waiting import go_on_in_place
 from chat.services.withdrawn_tools import release_calls
-from mcp_servers.models import ApprovalOverride, McpServer, McpTool
+from mcp_servers.models import ApprovalOverride, McpServer
 from mcp_servers.registry.services import (
     delete_server,
     set_approval_override,
@@ -18,20 +18,13 @@ from mcp_servers.registry.services import (
 )
 from tests.chat.conftest import Chat
 from tests.chat.services.questions import wait_for_question
-from tests.chat.services.waiting_calls import waiting_call
+from tests.chat.services.waiting_calls import tool_of, waiting_call
 from workspaces.changes import tracked_change
-
-
-def tool_of(chat: Chat) -> McpTool:
-    """The tool of the only call."""
-    rows = McpTool.objects.for_workspace(chat.tenant.workspace).select_related("server")
-    tool: McpTool = rows.fetch(chat.calls()[0].tool_id)
-    return tool
 
 
 def withdraw(chat: Chat, how: str) -> None:
     """Have an administrator take the tool away."""
-    tool, actor = tool_of(chat), chat.tenant.actor("admin")
+    tool, actor = tool_of(chat.calls()[0]), chat.tenant.actor("admin")
     if how == "server deleted":
         delete_server(server=tool.server, actor=actor)
     elif how == "server off":
@@ -81,7 +74,7 @@ def test_a_call_whose_tool_is_still_there_goes_on_waiting(chat: Chat) -> None:
     waiting_call(chat)
     assert release_calls() == 0
     servers = McpServer.objects.for_workspace(chat.tenant.workspace)
-    servers.filter(pk=tool_of(chat).server_id).update(is_active=False)
+    servers.filter(pk=tool_of(chat.calls()[0]).server_id).update(is_active=False)
     chat.model.say("all right")
     assert release_calls() == 1
     chat.watching.turn("completed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chat.models import ToolCall
+from mcp_servers.models import McpTool
 from tests.chat.conftest import Chat
 
 
@@ -12,3 +13,10 @@ def waiting_call(chat: Chat, arguments: dict[str, object] | None = None) -> Tool
     chat.send()
     chat.watching.turn("waiting_for_approval")
     return chat.calls()[0]
+
+
+def tool_of(call: ToolCall) -> McpTool:
+    """The tool of a call, with its server."""
+    rows = McpTool.objects.for_workspace(call.workspace_id).select_related("server")
+    tool: McpTool = rows.fetch(call.tool_id)
+    return tool

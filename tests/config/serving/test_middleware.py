@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from audit.models import AuditEntry
 from config.serving.middleware import RequestLogMiddleware
-from tests.factories import PASSWORD, Tenant
+from tests.factories import PASSWORD, Tenant, UserFactory, signed_in
 from tests.mcp_servers.factories import http_server
 from workspaces.models import Membership
 
@@ -89,7 +89,7 @@ def test_a_form_that_is_sent_after_the_session_ended_leads_back_to_its_page(tena
 
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_a_part_of_a_page_does_not_become_the_page_to_sign_in(tenant: Tenant, method: str) -> None:
-    """REL-1314: a card of a server held the whole page after the session had ended; now a notice says so."""
+    """REL-1314, REL-2785: a notice says that the session, or the access of who is signed in, has ended."""
     server = http_server(tenant, "https://mcp.example.org/mcp")
     address = f"/w/{tenant.workspace.slug}/servers/{server.pk}/"
     address += "test/" if method == "post" else ""
@@ -98,6 +98,9 @@ def test_a_part_of_a_page_does_not_become_the_page_to_sign_in(tenant: Tenant, me
     assert answer.status_code == 401
     assert answer.content.decode().startswith("You were signed out")
     assert answer["Content-Type"].startswith("text/plain")
+    gone = getattr(signed_in(UserFactory.create()), method)(address, headers=headers)
+    assert (gone.status_code, gone["Content-Type"]) == (404, answer["Content-Type"])
+    assert "no longer have access" in gone.content.decode()
 
 
 def test_an_address_that_only_takes_forms_says_so(tenant: Tenant) -> None:

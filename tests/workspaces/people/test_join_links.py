@@ -12,10 +12,11 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
+from audit.reports.facts import access_review
 from tests.factories import PASSWORD, Tenant, TwoTenants, UserFactory, signed_in
 from workspaces.actors import Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
-from workspaces.models import JoinLink, Membership, User
+from workspaces.models import JoinLink, Membership, User, WorkspaceSession
 from workspaces.people.joining import (
     MOST_USES,
     PublicEmailDomain,
@@ -206,7 +207,7 @@ def test_a_link_is_made_listed_and_revoked(two_workspaces: TwoTenants) -> None:
 def test_whoever_has_joined_comes_to_the_workspace_by_the_same_link(
     tenant: Tenant, client: Client
 ) -> None:
-    """REL-2072: also where it is used up or revoked by now."""
+    """REL-2072, REL-2781: also where it is used up or revoked by now; auditors see when they came."""
     link, token = make(tenant, most_uses=1)
     user = UserFactory.create(email="ada@firm.example.org", is_confirmed=True)
     client.force_login(user)
@@ -217,5 +218,8 @@ def test_whoever_has_joined_comes_to_the_workspace_by_the_same_link(
     link.refresh_from_db()
     revoke_join_link(link=link, actor=tenant.actor())
     assert client.get(f"/join/{token}/", follow=True).redirect_chain[-1][0] == home
+    came = {one.email: one.signed_in for one in access_review(tenant.workspace.pk).people}
+    noted = WorkspaceSession.objects.for_workspace(tenant.workspace).get(user=user)
+    assert came[user.email] == noted.created_at
     other = signed_in(UserFactory.create(email="bob@firm.example.org", is_confirmed=True))
     assert other.get(f"/join/{token}/", follow=True).status_code == 404

@@ -100,10 +100,9 @@ function Question({ target }: { target: Target }) {
         )}
         <code class="leaving-address">{href}</code>
         {!isMail && !isDisguised && (
-          <label class="flex items-center gap-2">
+          <label class="check">
             <input
               type="checkbox"
-              class="checkbox"
               checked={isTrusted}
               onChange={(event) => setTrusted(event.currentTarget.checked)}
             />

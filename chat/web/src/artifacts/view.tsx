@@ -306,7 +306,7 @@ function Source({ text, name }: { text: string; name: string }) {
       ) : (
         <pre tabIndex={0}>
           {/* Spans with classes and nothing else: `colours` has seen to that. */}
-          <code class="hljs" dangerouslySetInnerHTML={{ __html: html }} />
+          <code dangerouslySetInnerHTML={{ __html: html }} />
         </pre>
       )}
     </div>

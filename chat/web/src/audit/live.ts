@@ -1,6 +1,7 @@
 /** A list of the log that shows new rows, and the numbers above them, by itself while nobody reads further down. */
 
 import { note, noted } from "../browser/tab-memory";
+import { refusalIn } from "../pages/refusals";
 import { localTimes } from "../pages/times";
 import t from "../texts/pages";
 
@@ -8,6 +9,8 @@ export const EVERY_MS = 5_000;
 /** Without a touch of the page for so long it rests, so that a forgotten tab asks for nothing. */
 export const RESTS_AFTER_MS = 30 * 60_000;
 const KEY = "trellis:log-is-live";
+/** Whoever is signed out, or may not see the log any more. Asking again changes nothing. */
+const REFUSALS = [401, 403, 404];
 
 /** Whether the reader is at something that new rows would take away. */
 export function isReading(list: Element): boolean {
@@ -46,11 +49,15 @@ export function startLive(
   let touched = Date.now();
   let asking: AbortController | null = null;
   let known = "";
+  const refusal = document.createElement("p");
+  refusal.className = "notice m-4";
+  refusal.dataset.tone = "warn";
+  refusal.role = "alert";
 
-  const show = (state: string) => {
+  const show = (state: keyof typeof t.liveStates) => {
     button.setAttribute("aria-pressed", String(isOn));
     button.dataset.state = isOn ? state : "off";
-    if (label) label.textContent = isOn && state === "paused" ? t.livePaused : isOn ? t.liveOn : t.live;
+    if (label) label.textContent = isOn ? t.liveStates[state] : t.live;
   };
 
   const look = async () => {
@@ -63,9 +70,14 @@ export function startLive(
       const headers = { "HX-Request": "true", ...(known && { "If-None-Match": known }) };
       const answer = await fetch(location.href, { headers, cache: "no-store", signal });
       if (answer.status === 304) return show("on");
-      if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
       const parts = await answer.text();
       if (!isOn) return;
+      if (REFUSALS.includes(answer.status)) {
+        turn(false);
+        refusal.textContent = refusalIn(parts, answer.headers);
+        return list.before(refusal);
+      }
+      if (!answer.ok || answer.redirected) return show("failed");
       if (isReading(list)) return show("paused");
       const fresh = document.createElement("div");
       fresh.innerHTML = parts;
@@ -74,7 +86,7 @@ export function startLive(
       known = answer.headers.get("ETag") ?? "";
       show("on");
     } catch {
-      if (isOn) show("paused");
+      if (isOn) show("failed");
     } finally {
       asking = null;
     }
@@ -83,6 +95,7 @@ export function startLive(
   const turn = (on: boolean) => {
     isOn = on;
     note(KEY, on ? "1" : "");
+    refusal.remove();
     if (!on) asking?.abort();
     show("on");
     void look();

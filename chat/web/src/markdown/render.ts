@@ -71,7 +71,7 @@ const marked = new Marked({
 });
 
 const CLASS =
-  /^(?:md-code|md-code-head|md-table|md-image|md-math|md-math-block|md-task|md-check|md-note|md-note-mark|md-note-text|md-words|language-[\w+#.-]{1,30})$/;
+  /^(?:md-code|md-code-head|md-table|md-image|md-math|md-math-block|md-task|md-check|md-note|md-note-mark|md-words|language-[\w+#.-]{1,30})$/;
 const TAGS =
   "a blockquote br code del div em h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
     " ",

@@ -96,7 +96,7 @@ const note: TokenizerAndRendererExtension = {
     const inner = this.parser.parse((token as Tokens.Generic).tokens ?? []);
     return (
       `<div class="md-note"><sup class="md-note-mark">${escapeHtml(String(token.label))}</sup>` +
-      `<div class="md-note-text">${inner}</div></div>`
+      `<div>${inner}</div></div>`
     );
   },
 };

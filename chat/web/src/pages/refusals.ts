@@ -6,8 +6,11 @@ interface Told {
 }
 
 /** Why a part of a page was not changed: in the server's words, which are plain text if they are meant for people. */
-export function refusalOf(event: CustomEvent<Told>): string {
-  const { ctx } = event.detail;
-  const isText = ctx?.response?.headers?.get("Content-Type")?.startsWith("text/plain");
-  return (isText && ctx?.text?.trim()) || t.requestFailed;
+export const refusalOf = ({ detail: { ctx } }: CustomEvent<Told>): string =>
+  refusalIn(ctx?.text, ctx?.response?.headers);
+
+/** The same of any answer for a part of a page. */
+export function refusalIn(text: string | undefined, headers: Headers | undefined): string {
+  const isText = headers?.get("Content-Type")?.startsWith("text/plain");
+  return (isText && text?.trim()) || t.requestFailed;
 }

@@ -53,7 +53,7 @@ export function Bell() {
       ) : (
         !rows?.length && <p class="quiet p-4">{rows ? t.noNotices : common.loading}</p>
       )}
-      <ul class="bell-list">
+      <ul>
         {rows?.map((notice) => (
           <li key={notice.id}>
             <a

@@ -235,6 +235,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           ))}
         </div>
         {isCut(found) && <p class="p-3 text-center text-sm text-(--quiet)">{t.moreFound}</p>}
+        {query && rows && foundFor === query && (
+          <p class="p-3 text-center text-xs text-(--quiet)">{t.searchedInPart}</p>
+        )}
       </div>
     </Dialog>
   );

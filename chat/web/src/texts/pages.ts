@@ -27,8 +27,11 @@ const pages = {
   pause: "Pause",
   resume: "Resume",
   live: "Live",
-  liveOn: "Live: on",
-  livePaused: "Live: paused while you read",
+  liveStates: {
+    on: "Live: on",
+    paused: "Live: paused while you read",
+    failed: "Live: Trellis does not answer, trying again",
+  },
 
   // -- credentials of a server
   token: "Token",

@@ -110,6 +110,7 @@ const shell = {
   inArchive: "archived",
   results: "Results",
   nothingFound: (query: string) => `Nothing found for “${query}”.`,
+  searchedInPart: "Of very long files and results of tools, only the beginning is searched.",
   noChats: "No chats yet.",
   moreFound: "There may be more. Add a word or a filter to find it.",
 

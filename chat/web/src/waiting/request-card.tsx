@@ -69,7 +69,6 @@ export function RequestCard({ request }: { request: RequestToDecide }) {
           <input
             id={`${id}-note`}
             type="text"
-            class="input input-sm w-full"
             maxLength={LONGEST_NOTE}
             value={note}
             onInput={(event) => setNote(event.currentTarget.value)}

@@ -96,3 +96,17 @@ test("it works where the browser forbids storage", async () => {
     vi.unstubAllGlobals();
   }
 });
+
+test("REL-2785: it says why it ends for whoever may not see the log any more, and that it tries again after a failure", async () => {
+  ask.mockRejectedValueOnce(new TypeError("Failed to fetch"));
+  get("[data-live]").click();
+  await vi.waitFor(() => expect(get("[data-live]").textContent).toContain("trying again"));
+  const headers = { "Content-Type": "text/plain; charset=utf-8" };
+  ask.mockResolvedValueOnce(new Response("Only auditors can do that.", { status: 403, headers }));
+  await vi.advanceTimersByTimeAsync(EVERY_MS);
+  await vi.waitFor(() => expect(get("[role=alert]").textContent).toBe("Only auditors can do that."));
+  expect(get("[data-live]").getAttribute("aria-pressed")).toBe("false");
+  expect(get("#entries").textContent).toContain("old");
+  get("[data-live]").click();
+  expect(get("[role=alert]")).toBeNull();
+});

@@ -96,7 +96,7 @@ describe("footnotes", () => {
     finish.finishBlock(root);
     const [mark, note] = root.querySelectorAll<HTMLButtonElement>(".md-note-mark button");
     expect(root.textContent).toContain("Not [^a-z] this.");
-    expect(root.querySelector(".md-note-text")?.textContent).toContain("And more.");
+    expect(root.querySelector(".md-note-mark + div")?.textContent).toContain("And more.");
     mark?.click();
     expect(document.activeElement).toBe(note);
     note?.click();

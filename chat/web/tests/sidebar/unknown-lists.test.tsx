@@ -171,7 +171,7 @@ it("REL-1166: says in which tool call or file words were found, marks them, and 
   expect(app.wanted.value).toBe("m2");
 });
 
-it("REL-873: nothing is said to be found only once the search has answered", async () => {
+it("REL-873, REL-2784: nothing is said to be found only once the search has answered", async () => {
   answers["/api/search/?q=zzz"] = [];
   answers["/api/search/?q=orchid"] = [row({ title: "Orchids" })];
   draw(<search.SearchDialog onClose={() => {}} />);
@@ -185,6 +185,7 @@ it("REL-873: nothing is said to be found only once the search has answered", asy
   await type("zzz");
   await act(async () => void (await vi.advanceTimersByTimeAsync(500)));
   expect(at().textContent).toContain("Nothing found for “zzz”");
+  expect(at().textContent).toContain("only the beginning is searched");
   await type("orchid");
   expect(at().textContent).not.toContain("Nothing found");
   await act(async () => void (await vi.advanceTimersByTimeAsync(500)));
