@@ -10,8 +10,8 @@ from tests.config.sources import TEMPLATES
 
 WEB: Final = ROOT / "chat" / "web" / "src"
 PAGES: Final = (ROOT / "templates", *ROOT.glob("*/templates"), *ROOT.glob("*/*/templates"))
-#: Classes that libraries give: of Django's forms, of htmx and of coloured code.
-GIVEN: Final = re.compile(r"errorlist|htmx-request|hljs.*|class_|function_")
+#: Classes that libraries give: of Django's forms, of htmx, of the admin's theme and of coloured code.
+GIVEN: Final = re.compile(r"errorlist|htmx-request|simplebar-.*|hljs.*|class_|function_")
 #: These pages have the styles of the admin's theme.
 ADMIN: Final = re.compile(r"/(admin|allauth|unfold)/|/admin_place\.html$")
 NAMED: Final = re.compile(r'\bclass="((?:{%.*?%}|{{.*?}}|[^"])*)"', re.DOTALL)
