@@ -1,0 +1,56 @@
+"""What pages cost that people wait for most: none of it may creep back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.admin.views.main import ChangeList
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.factories import MembershipFactory, Tenant
+from tests.mcp_servers.factories import http_server
+
+pytestmark = pytest.mark.django_db
+
+
+@contextmanager
+def counting(owner: Any, name: str) -> Iterator[list[Any]]:
+    """What a function of Django's is called with."""
+    found: list[Any] = []
+    function = getattr(owner, name)
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        found.append(args)
+        return function(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, noted)
+        yield found
+
+
+def test_rows_of_a_list_do_not_ask_how_it_is_sorted(tenant: Tenant) -> None:
+    """REL-2802: the heads of columns are the same beside each row."""
+    client = tenant.client("admin")
+    asked = []
+    for _ in range(2):
+        with counting(ChangeList, "get_query_string") as found:
+            assert client.get("/admin/workspaces/membership/").status_code == 200
+        asked.append(len(found))
+        MembershipFactory.create_batch(3, workspace=tenant.workspace)
+    assert asked[0] == asked[1]
+
+
+def test_what_is_only_read_is_worked_out_once(tenant: Tenant) -> None:
+    """REL-2803: the tools of a server, for the form and for its page."""
+    server = http_server(tenant, "https://one.example.org/mcp")
+    with CaptureQueriesContext(connection) as captured:
+        page = tenant.client("admin").get(f"/admin/mcp_servers/mcpserver/{server.pk}/change/")
+    assert page.status_code == 200
+    of_tools = [
+        one["sql"] for one in captured if one["sql"].startswith('SELECT "mcp_servers_mcptool"')
+    ]
+    assert len(of_tools) <= 3
