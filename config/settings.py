@@ -383,6 +383,7 @@ STORAGES = {
 }
 DJANGO_VITE = {
     "default": {
+        "app_client_class": "config.serving.static.WebApp",
         "dev_mode": False,
         "static_url_prefix": "web",
         "manifest_path": WEB_DIST / "manifest.json",
