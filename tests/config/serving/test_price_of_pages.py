@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from gettext import GNUTranslations
 from typing import Any
 
 import pytest
 from django.contrib.admin.views.main import ChangeList
 from django.db import connection
+from django.db.models.sql.compiler import SQLCompiler
 from django.test.utils import CaptureQueriesContext
 
+from chat.models import Bud, Conversation
 from tests.factories import MembershipFactory, Tenant
 from tests.mcp_servers.factories import http_server
 
@@ -30,6 +33,32 @@ def counting(owner: Any, name: str) -> Iterator[list[Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, name, noted)
         yield found
+
+
+@pytest.mark.both_engines
+def test_the_frame_of_pages_is_asked_for_as_it_was_compiled(tenant: Tenant) -> None:
+    """REL-2801: the person, their workspaces and bell, what waits for them, and what the chat begins with."""
+    workspace = tenant.workspace
+    bud = Bud.objects.create(workspace=workspace, slug="notes", name="Notes")
+    chat = Conversation.objects.create(workspace=workspace, owner=tenant.admin, bud=bud)
+    here = f"/w/{workspace.slug}"
+    client = tenant.client("admin")
+    for page in (
+        f"{here}/",
+        f"{here}/c/{chat.pk}/",
+        f"{here}/waiting/",
+        "/api/waiting/",
+        "/account/appearance/",
+        "/admin/workspaces/invitation/add/",
+    ):
+        assert client.get(page).status_code == 200, page
+        with (
+            counting(SQLCompiler, "as_sql") as compiled,
+            counting(GNUTranslations, "gettext") as looked,
+        ):
+            client.get(page)
+        assert not compiled, [str(one[0].query)[:200] for one in compiled]
+        assert not looked, page
 
 
 def test_rows_of_a_list_do_not_ask_how_it_is_sorted(tenant: Tenant) -> None:
