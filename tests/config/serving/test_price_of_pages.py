@@ -83,3 +83,13 @@ def test_what_is_only_read_is_worked_out_once(tenant: Tenant) -> None:
         one["sql"] for one in captured if one["sql"].startswith('SELECT "mcp_servers_mcptool"')
     ]
     assert len(of_tools) <= 3
+
+
+def test_a_server_is_read_once_for_its_card(tenant: Tenant) -> None:
+    """REL-2804: an open page of servers asks for one after each change."""
+    server = http_server(tenant, "https://one.example.org/mcp")
+    with CaptureQueriesContext(connection) as captured:
+        answer = tenant.client("admin").get(f"/w/{tenant.workspace.slug}/servers/{server.pk}/")
+    assert answer.status_code == 200
+    begin = 'SELECT "mcp_servers_mcpserver"."id", "mcp_servers_mcpserver"."workspace_id"'
+    assert sum(one["sql"].startswith(begin) for one in captured) == 1
