@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
 
 from django.apps import apps
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -18,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from workspaces.actors import Role
+from workspaces.database.prepared import PreparedRows
 from workspaces.words.names import seen_name
 
 if TYPE_CHECKING:
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 
 class UserManager(BaseUserManager["User"]):
     """People are known by their e-mail address, whatever its case."""
+
+    def get(self, *args: Any, **kwargs: Any) -> User:
+        """As its base. Django asks for the person of a session in this way, with each request."""
+        if args or kwargs.keys() != {"pk"} or not isinstance(kwargs["pk"], UUID):
+            return super().get(*args, **kwargs)
+        if (user := _PERSON.first(kwargs["pk"])) is None:
+            raise User.DoesNotExist
+        return user
 
     def get_by_natural_key(self, username: str | None) -> User:
         return self.get(email__iexact=username)
@@ -186,9 +196,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     @cached_property
     def administers_a_workspace(self) -> bool:
         """Whether they are an admin or owner anywhere; pages ask several times, and read the person once a request."""
-        return self.memberships.filter(
-            role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True, suspended_at=None
-        ).exists()
+        return bool(_ADMINISTERED.all_values(self.pk))
 
     @property
     def display_name(self) -> str:
@@ -228,6 +236,17 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def has_module_perms(self, app_label: str) -> bool:
         return self.is_staff
+
+
+def _administered(user_id: UUID) -> Any:
+    rows = User(pk=user_id).memberships.filter(
+        role__in=[Role.ADMIN, Role.OWNER], workspace__is_active=True, suspended_at=None
+    )
+    return rows.values_list("id")[:1]
+
+
+_PERSON = PreparedRows[User](lambda user_id: User.objects.filter(pk=user_id), UUID)
+_ADMINISTERED = PreparedRows[models.Model](_administered, UUID)
 
 
 class PersonPicture(models.Model):

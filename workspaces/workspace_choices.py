@@ -8,11 +8,13 @@ from typing import Final
 from uuid import UUID
 
 from workspaces.actors import Role
+from workspaces.database.prepared import PreparedRows
 from workspaces.middleware import enterable_workspaces
 from workspaces.models import Membership, User, Workspace, WorkspaceQuery
 
 MOST_IN_MENU: Final = 30
 """Of workspaces in a menu; the page of all of them goes on."""
+_ONE_MORE: Final = MOST_IN_MENU + 1
 _ADMINISTERING: Final = (Role.ADMIN.value, Role.OWNER.value)
 
 
@@ -26,7 +28,8 @@ class WorkspaceMenu:
 
 def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
     """Those a person may enter, by name. The current one is among them wherever its name stands."""
-    choices = _first(enterable_workspaces(user))
+    rows = enterable_workspaces(user)[:_ONE_MORE] if user.is_superuser else _OPEN.all(user.pk)
+    choices = _menu_of(list(rows))
     if current is None or current in choices.shown:
         return choices
     return WorkspaceMenu(
@@ -36,11 +39,11 @@ def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
 
 def other_admins_of(user: User, current: Workspace) -> WorkspaceMenu:
     """The other workspaces whose admin a person may enter, by name."""
-    others = enterable_workspaces(user).exclude(pk=current.pk)
-    if not user.is_superuser:
-        mine = Membership.objects.across_workspaces().filter(user=user, role__in=_ADMINISTERING)
-        others = others.filter(pk__in=mine.values("workspace_id"))
-    return _first(others)
+    if user.is_superuser:
+        rows = list(enterable_workspaces(user).exclude(pk=current.pk)[:_ONE_MORE])
+    else:
+        rows = _OTHERS.all(user.pk, current.pk)
+    return _menu_of(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,20 @@ def _entrance(workspace: Workspace, membership: Membership | None, user: User) -
     )
 
 
-def _first(rows: WorkspaceQuery) -> WorkspaceMenu:
-    found = list(rows[: MOST_IN_MENU + 1])
+def _menu_of(found: list[Workspace]) -> WorkspaceMenu:
     return WorkspaceMenu(shown=found[:MOST_IN_MENU], has_more=len(found) > MOST_IN_MENU)
+
+
+def _open(user_id: UUID) -> WorkspaceQuery:
+    return Workspace.objects.open_to(User(pk=user_id))[:_ONE_MORE]
+
+
+def _others(user_id: UUID, current_id: UUID) -> WorkspaceQuery:
+    mine = Membership.objects.across_workspaces().filter(user=user_id, role__in=_ADMINISTERING)
+    others = Workspace.objects.open_to(User(pk=user_id)).exclude(pk=current_id)
+    return others.filter(pk__in=mine.values("workspace_id"))[:_ONE_MORE]
+
+
+# Each page asks for these, and each of the admin for those.
+_OPEN = PreparedRows[Workspace](_open, UUID)
+_OTHERS = PreparedRows[Workspace](_others, UUID, UUID)

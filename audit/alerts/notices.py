@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from audit.models import Notice
 from workspaces.actors import Role
 from workspaces.database import database_now
+from workspaces.database.prepared import PreparedRows
 from workspaces.delivery.announcements import Announcement, announce
 from workspaces.models import Membership, User, Workspace
 from workspaces.scoping import WorkspaceQuerySet
@@ -55,7 +56,8 @@ def notices_of(workspace: Workspace, user: User) -> WorkspaceQuerySet[Notice]:
 
 def unread(workspace: Workspace, user: User) -> int:
     """How many of them were not read."""
-    return notices_of(workspace, user).filter(read_at=None).count()
+    counted = _UNREAD.first_values(workspace.pk, user.pk)
+    return counted[0] if counted is not None else 0
 
 
 def mark_read(workspace: Workspace, user: User, *, only: UUID | None = None) -> None:
@@ -73,6 +75,14 @@ def trim_notices() -> int:
         created_at__lt=database_now() - timedelta(days=KEEP_DAYS)
     )
     return old.delete()[0]
+
+
+def _unread(workspace_id: UUID, user_id: UUID) -> Any:
+    rows = Notice.objects.for_workspace(workspace_id).filter(user_id=user_id, read_at=None)
+    return rows.values("user_id").annotate(count=Count("id")).values_list("count")
+
+
+_UNREAD = PreparedRows[Notice](_unread, UUID, UUID)
 
 
 def _tell(workspace_id: UUID, user_id: UUID) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from csp.decorators import csp_replace, csp_update
@@ -25,7 +25,9 @@ from chat.services.pending_decisions import waiting_for
 from chat.services.turns import LONGEST_MESSAGE
 from chat.sockets.frames import LARGEST_FRAME_BYTES
 from mcp_servers.registry.icons import icon_addresses
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import NotFound
+from workspaces.models import User
 from workspaces.people.access_requests import may_decide
 from workspaces.people.pictures import own_address
 from workspaces.roles import Permission, has_permission
@@ -151,9 +153,10 @@ def app(
     if request.actor.role is None:
         # The platform's owner may enter every admin, but talks only where they are a member.
         return redirect("workspaces:open_admin", workspace_slug=workspace.slug)
-    rows = Conversation.objects.for_workspace(workspace).visible_to(request.user)
     found = (
-        rows.select_related("bud").find(conversation_id) if conversation_id is not None else None
+        _OWN.first(workspace.pk, request.user.pk, conversation_id)
+        if conversation_id is not None
+        else None
     )
     # Of one that is not there the chat itself says so, with all the others at hand.
     is_missing = conversation_id is not None and found is None
@@ -216,6 +219,14 @@ def draw_frame(request: HttpRequest) -> HttpResponse:
     response["X-Frame-Options"] = "SAMEORIGIN"
     response["Cache-Control"] = "private, no-store"
     return response
+
+
+def _own(workspace_id: UUID, user_id: UUID, conversation_id: UUID) -> Any:
+    rows = Conversation.objects.for_workspace(workspace_id).visible_to(User(pk=user_id))
+    return rows.select_related("bud").filter(pk=conversation_id)
+
+
+_OWN = PreparedRows[Conversation](_own, UUID, UUID, UUID)
 
 
 def _messages(request: HttpRequest) -> list[BootMessage]:

@@ -23,6 +23,7 @@ from chat.services.check_collecting import is_kept_back
 from chat.services.checks import add_check
 from chat.values import ToolCallStatus
 from workspaces.actors import Actor
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import Conflict, NotFound, PermissionDenied
 from workspaces.models import User
 
@@ -40,7 +41,7 @@ def actions_on(entry: AuditEntry, user: User, actor: Actor) -> list[CallAction]:
     workspace_id = entry.workspace_id
     if not reports.may_see_bodies(entry, actor=actor):
         return []
-    row = _find(workspace_id, entry.call_id)
+    row = _CALL.first(workspace_id, entry.call_id)
     if row is None:
         return []
     bud = _bud_of(row)
@@ -73,7 +74,7 @@ def keep_call(*, workspace_id: UUID, call_id: UUID, actor: Actor) -> BudCheck:
     found = reports.call_of(workspace_id, call_id, actor=actor, now=timezone.now())
     if not reports.may_see_bodies(found.about, actor=actor):
         raise PermissionDenied(_NOT_YOURS)
-    row = _find(workspace_id, call_id)
+    row = _CALL.first(workspace_id, call_id)
     if row is None:
         raise Conflict(_GONE)
     bud = _bud_of(row)
@@ -92,16 +93,20 @@ def keep_call(*, workspace_id: UUID, call_id: UUID, actor: Actor) -> BudCheck:
     return add_check(bud=bud, values=_values_of(row), actor=actor)
 
 
-def _find(workspace_id: UUID, call_id: UUID) -> ToolCall | None:
+def _kept_call(workspace_id: UUID, call_id: UUID) -> Any:
     rows = ToolCall.objects.for_workspace(workspace_id).filter(
-        turn__conversation__deleted_at=None, turn__conversation__bud__is_sandboxed=False
+        pk=call_id,
+        turn__conversation__deleted_at=None,
+        turn__conversation__bud__is_sandboxed=False,
     )
-    found: ToolCall | None = rows.select_related(
+    return rows.select_related(
         "turn__user_message",
         "turn__conversation__bud__draft_of__workspace",
         "turn__conversation__bud__workspace",
-    ).find(call_id)
-    return found
+    )
+
+
+_CALL = PreparedRows[ToolCall](_kept_call, UUID, UUID)
 
 
 def _bud_of(row: ToolCall) -> Bud:

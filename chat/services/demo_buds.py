@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 
@@ -11,12 +12,11 @@ from chat.models import Bud, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.providers.shared import switched_off
 from chat.services.buds import update_bud
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import DomainError
 from workspaces.roles import Permission, require
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from chat.models.buds import BudQuerySet
     from workspaces.actors import Actor
 
@@ -37,8 +37,15 @@ def provider_in_place_of_demo(workspace_id: UUID) -> ModelProvider | None:
     """The workspace's provider whose model a new bud begins with; None where the platform has a real model, or there is none."""
     if not platform_provider().is_demo:
         return None
-    rows = ModelProvider.objects.for_workspace(workspace_id).answering().order_by("name", "id")
+    rows = _ANSWERING.all(workspace_id)
     return next((row for row in rows if row.offers(row.default_model)), None)
+
+
+def _answering(workspace_id: UUID) -> Any:
+    return ModelProvider.objects.for_workspace(workspace_id).answering().order_by("name", "id")
+
+
+_ANSWERING = PreparedRows[ModelProvider](_answering, UUID)
 
 
 def demo_buds(workspace_id: UUID, actor: Actor) -> BudQuerySet:

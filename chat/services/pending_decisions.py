@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from chat.models import Conversation, ToolCall
 from chat.models.turns import ACTIVE
 from chat.services.approvals import calls_to_decide
 from chat.values import ToolCallStatus
 from mcp_servers.models import InputRequest, InputStatus
-from workspaces.database import database_now
+from workspaces.database.prepared import PreparedRows
 from workspaces.models import AccessRequest, Membership, User, Workspace
 from workspaces.people.access_requests import DECIDERS, requests_to_decide
 
@@ -76,70 +78,34 @@ def waiting_for(
     """
     found = [*_calls(workspace, person), *_questions(workspace, person)]
     if with_calls_of_others and is_second_person(workspace, person):
-        found += _calls_of_others(workspace, person)
+        found += [
+            PendingDecision(tool_call=call, asked_by=call.turn.asked_by)
+            for call in _CALLS_OF_OTHERS.all(workspace.pk, person.pk)
+        ]
     if with_requests:
-        asked = requests_to_decide(workspace, person).select_related("requester", "workspace")
-        found += [PendingDecision(access_request=request) for request in asked[:MOST_WAITING]]
+        asked = _REQUESTS.all(workspace.pk, person.pk)
+        found += [PendingDecision(access_request=request) for request in asked]
     return sorted(found, key=lambda one: (one.since, one.row.pk))[:MOST_WAITING]
 
 
 def is_second_person(workspace: Workspace, person: User) -> bool:
     """Whether they are an admin or owner here."""
-    return Membership.objects.for_workspace(workspace).filter(DECIDERS, user=person).exists()
-
-
-def _calls_of_others(workspace: Workspace, person: User) -> list[PendingDecision]:
-    now = database_now()
-    calls = (
-        calls_to_decide(workspace, person.pk)
-        .filter(Q(approval_expires_at=None) | Q(approval_expires_at__gt=now))
-        .select_related("decided_by", "turn__asked_by")
-        .order_by("created_at", "position", "id")[:MOST_WAITING]
-    )
-    return [PendingDecision(tool_call=call, asked_by=call.turn.asked_by) for call in calls]
+    return bool(_DECIDER.all_values(workspace.pk, person.pk))
 
 
 def _calls(workspace: Workspace, person: User) -> list[PendingDecision]:
-    now = database_now()
-    to_approve = Q(
-        Q(approval_expires_at=None) | Q(approval_expires_at__gt=now),
-        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
-        needs_second_person=False,
-    )
-    to_resolve = Q(
-        status=ToolCallStatus.OUTCOME_UNKNOWN.value,
-        turn__status__in=ACTIVE,
-        resolution_due_at__gt=now,
-    )
-    calls = (
-        ToolCall.objects.for_workspace(workspace)
-        .filter(
-            to_approve | to_resolve,
-            turn__asked_by=person,
-            turn__conversation__owner=person,
-        )
-        .select_related("decided_by", "turn__conversation__bud")
-        .order_by("created_at", "position", "id")[:MOST_WAITING]
-    )
     return [
         PendingDecision(
             conversation=call.turn.conversation, message_id=call.message_id, tool_call=call
         )
-        for call in calls
+        for call in _OWN_CALLS.all(workspace.pk, person.pk)
     ]
 
 
 def _questions(workspace: Workspace, person: User) -> list[PendingDecision]:
-    asked = list(
-        InputRequest.objects.for_workspace(workspace)
-        .filter(
-            asked_of=person,
-            status=InputStatus.PENDING.value,
-            conversation_id__isnull=False,
-            expires_at__gt=database_now(),
-        )
-        .order_by("created_at", "id")[:MOST_WAITING]
-    )
+    asked = _ASKED.all(workspace.pk, person.pk)
+    if not asked:
+        return []
     conversations = Conversation.objects.for_workspace(workspace).filter(owner=person)
     of_questions = conversations.select_related("bud").in_bulk(
         [request.conversation_id for request in asked]
@@ -158,3 +124,70 @@ def _questions(workspace: Workspace, person: User) -> list[PendingDecision]:
         for request in asked
         if request.conversation_id in of_questions
     ]
+
+
+def _may_still_be_allowed() -> Q:
+    return Q(approval_expires_at=None) | Q(approval_expires_at__gt=Now())
+
+
+def _own_calls(workspace_id: UUID, person_id: UUID) -> Any:
+    to_approve = Q(
+        _may_still_be_allowed(),
+        status=ToolCallStatus.WAITING_FOR_APPROVAL.value,
+        needs_second_person=False,
+    )
+    to_resolve = Q(
+        status=ToolCallStatus.OUTCOME_UNKNOWN.value,
+        turn__status__in=ACTIVE,
+        resolution_due_at__gt=Now(),
+    )
+    return (
+        ToolCall.objects.for_workspace(workspace_id)
+        .filter(
+            to_approve | to_resolve,
+            turn__asked_by=person_id,
+            turn__conversation__owner=person_id,
+        )
+        .select_related("decided_by", "turn__conversation__bud")
+        .order_by("created_at", "position", "id")[:MOST_WAITING]
+    )
+
+
+def _calls_of_others(workspace_id: UUID, person_id: UUID) -> Any:
+    return (
+        calls_to_decide(workspace_id, person_id)
+        .filter(_may_still_be_allowed())
+        .select_related("decided_by", "turn__asked_by")
+        .order_by("created_at", "position", "id")[:MOST_WAITING]
+    )
+
+
+def _asked(workspace_id: UUID, person_id: UUID) -> Any:
+    return (
+        InputRequest.objects.for_workspace(workspace_id)
+        .filter(
+            asked_of=person_id,
+            status=InputStatus.PENDING.value,
+            conversation_id__isnull=False,
+            expires_at__gt=Now(),
+        )
+        .order_by("created_at", "id")[:MOST_WAITING]
+    )
+
+
+def _requests(workspace_id: UUID, person_id: UUID) -> Any:
+    rows = requests_to_decide(workspace_id, person_id)
+    return rows.select_related("requester", "workspace")[:MOST_WAITING]
+
+
+def _decider(workspace_id: UUID, person_id: UUID) -> Any:
+    mine = Membership.objects.for_workspace(workspace_id).filter(DECIDERS, user=person_id)
+    return mine.values_list("id")[:1]
+
+
+# Each page outside the chat asks for all of these.
+_OWN_CALLS = PreparedRows[ToolCall](_own_calls, UUID, UUID)
+_CALLS_OF_OTHERS = PreparedRows[ToolCall](_calls_of_others, UUID, UUID)
+_ASKED = PreparedRows[InputRequest](_asked, UUID, UUID)
+_REQUESTS = PreparedRows[AccessRequest](_requests, UUID, UUID)
+_DECIDER = PreparedRows[Membership](_decider, UUID, UUID)

@@ -19,7 +19,7 @@ from chat.models import Conversation
 from chat.sockets.socket_access import SocketAccess, read_sessions, signed_in, why_shut_out
 from chat.wire.events import CloseCode
 from workspaces.database import in_database, is_unavailable
-from workspaces.delivery.channel_layer import loses_nudges
+from workspaces.delivery.announcements import deafness
 from workspaces.models import Membership, User
 from workspaces.process.outages import LastingOutage
 
@@ -68,7 +68,7 @@ class FollowingPage(Protocol):
 
 def rights_of_round(number: int) -> RightsCheck:
     """What this round asks about who may stay."""
-    has_sessions = number % SESSIONS_EVERY == 0 or loses_nudges()
+    has_sessions = number % SESSIONS_EVERY == 0 or deafness.lasts
     return RightsCheck.ALL if has_sessions else RightsCheck.MEMBERSHIPS
 
 

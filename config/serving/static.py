@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import brotli  # type: ignore[import-untyped]
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.staticfiles.finders import AppDirectoriesFinder
+from django_vite.core.asset_loader import DjangoViteAppClient
 from servestatic.compress import Compressor
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.storage import CompressedStaticFilesStorage
@@ -87,6 +89,14 @@ def _is_copy(collected: Path, *, of: Path) -> bool:
     except (OSError, ValueError):
         return False
     return copy.st_size == source.st_size and copy.st_mtime >= source.st_mtime
+
+
+class WebApp(DjangoViteAppClient):
+    """Tags of the web build, whose files have fixed addresses: put together once, and not for each file of each page."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.get_production_server_url = cache(super().get_production_server_url)
 
 
 class StaticFilesStorage(CompressedStaticFilesStorage):

@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from channels.layers import get_channel_layer
-from redis import RedisError
 
 from workspaces.delivery.announcements import has_other_processes, send_to_group
 
@@ -149,6 +148,8 @@ def _note(error: Exception) -> None:
     if time.monotonic() < _noted_at + _NOTE_SECONDS:
         return
     _noted_at = time.monotonic()
+    from redis import RedisError  # heavy, and many installations have no Redis
+
     is_away = isinstance(error, RedisError | OSError)
     logger.warning(
         "call_not_heard_elsewhere",

@@ -7,18 +7,22 @@ import hashlib
 import io
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import httpx2
 from django.urls import reverse
 
 from mcp_servers.models import McpServer, ServerIcon
 from workspaces import outbound
+from workspaces.database.prepared import PreparedRows
 from workspaces.errors import InvalidEndpoint
+from workspaces.models import User
 from workspaces.pictures import UnshowablePicture, clean_picture
 
 if TYPE_CHECKING:
-    from workspaces.models import User, Workspace
+    from workspaces.models import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -68,13 +72,24 @@ def keep_icon(server: McpServer, sources: Sequence[str], *, retries: bool) -> bo
 
 def icon_addresses(workspace: Workspace, user: User) -> dict[str, str]:
     """Where the icons are that a person sees, by server. An address changes with its picture."""
-    rows = ServerIcon.objects.for_workspace(workspace).visible_to(user).exclude(digest="")
     return {
         str(
-            server_id
-        ): f"{reverse('mcp_servers:icon', args=[workspace.slug, server_id])}?v={digest}"
-        for server_id, digest in rows.values_list("server_id", "digest")
+            icon.server_id
+        ): f"{reverse('mcp_servers:icon', args=[workspace.slug, icon.server_id])}?v={icon.digest}"
+        for icon in _SEEN[user.is_superuser].all(workspace.pk, user.pk)
     }
+
+
+def _seen_by(is_superuser: bool, workspace_id: UUID, user_id: UUID) -> Any:
+    user = User(pk=user_id, is_superuser=is_superuser)
+    rows = ServerIcon.objects.for_workspace(workspace_id).visible_to(user).exclude(digest="")
+    return rows.only("server_id", "digest")
+
+
+_SEEN: Final = {
+    is_superuser: PreparedRows[ServerIcon](partial(_seen_by, is_superuser), UUID, UUID)
+    for is_superuser in (False, True)
+}
 
 
 def _picture_of(source: str) -> bytes:

@@ -20,7 +20,11 @@ from workspaces.database import leave_database
 from workspaces.process.loop_threads import LoopThread
 from workspaces.process.outages import LastingOutage
 
-_outage = LastingOutage(logging.getLogger(__name__), begins="nudges_lost", ends="nudges_sent_again")
+logger = logging.getLogger(__name__)
+
+_outage = LastingOutage(logger, begins="nudges_lost", ends="nudges_sent_again")
+deafness: Final = LastingOutage(logger, begins="nudges_not_received", ends="nudges_received_again")
+"""While it lasts, this process may not hear at once what others tell."""
 
 _SEND_TIMEOUT_SECONDS = 2.0
 

@@ -15,19 +15,13 @@ from channels_redis.pubsub import (
 )
 from redis import RedisError
 
-from workspaces.process.outages import LastingOutage
+from workspaces.delivery.announcements import deafness
 
 logger = logging.getLogger(__name__)
 
 AGAIN_SECONDS: Final = 1.0
 """After which what could not be received is tried again."""
 _LOOK_SECONDS: Final = 0.1
-_outage = LastingOutage(logger, begins="nudges_not_received", ends="nudges_received_again")
-
-
-def loses_nudges() -> bool:
-    """Whether this process may not hear what others tell at once."""
-    return _outage.lasts
 
 
 class _Connection(RedisSingleShardConnection):
@@ -38,7 +32,7 @@ class _Connection(RedisSingleShardConnection):
             try:
                 await self._receive_next()
             except (RedisError, OSError) as error:
-                _outage.note(error)
+                deafness.note(error)
                 await asyncio.sleep(AGAIN_SECONDS)
             except Exception:
                 logger.exception("nudge_not_understood")
@@ -51,7 +45,7 @@ class _Connection(RedisSingleShardConnection):
         message = await self._pubsub.get_message(
             ignore_subscribe_messages=True, timeout=_LOOK_SECONDS
         )
-        _outage.is_over()
+        deafness.is_over()
         self._receive_message(message)
 
 

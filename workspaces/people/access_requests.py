@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, Q
@@ -22,7 +23,6 @@ from workspaces.models import (
     Membership,
     RequestKind,
     RequestStatus,
-    User,
     Workspace,
 )
 from workspaces.roles import Permission, has_permission, require
@@ -49,13 +49,13 @@ def requests_for(workspace: Workspace, actor: Actor) -> WorkspaceQuerySet[Access
     return rows if may_decide(actor, workspace) else rows.filter(requester_id=actor.user_id)
 
 
-def requests_to_decide(workspace: Workspace, person: User) -> WorkspaceQuerySet[AccessRequest]:
+def requests_to_decide(workspace_id: UUID, person_id: UUID) -> WorkspaceQuerySet[AccessRequest]:
     """What others ask for and this person decides about, the oldest first; nothing for other members."""
-    theirs = Membership.objects.for_workspace(workspace).filter(DECIDERS, user=person)
-    rows = AccessRequest.objects.for_workspace(workspace).filter(
+    theirs = Membership.objects.for_workspace(workspace_id).filter(DECIDERS, user=person_id)
+    rows = AccessRequest.objects.for_workspace(workspace_id).filter(
         Exists(theirs), status=RequestStatus.OPEN
     )
-    return rows.exclude(requester=person).order_by("created_at", "id")
+    return rows.exclude(requester=person_id).order_by("created_at", "id")
 
 
 def path_to_set_up(request: AccessRequest) -> str:

@@ -67,14 +67,20 @@ def switch(request: WorkspaceRequest, name: str) -> bool:
 
 
 def card(
+    request: WorkspaceRequest, row: McpServer, *, report: ConnectionReport | None = None
+) -> HttpResponse:
+    """One server as it is now, for the page to put in the place of what it shows."""
+    return card_of(request, server_of(request, row.pk), report=report)
+
+
+def card_of(
     request: WorkspaceRequest,
-    row: McpServer,
+    fresh: McpServer,
     *,
     report: ConnectionReport | None = None,
     as_row: bool = False,
 ) -> HttpResponse:
-    """One server as it is now, for the page to put in the place of what it shows."""
-    fresh = server_of(request, row.pk)
+    """The same of one that has just been read."""
     (shown,) = cards.cards_of([fresh], actor=request.actor, as_rows=as_row)
     context = {"servers_url": servers_url(request), "card": shown, "report": report}
     return render(request, "mcp_servers/_server.html", context)

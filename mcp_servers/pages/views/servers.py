@@ -20,6 +20,7 @@ from mcp_servers.pages import cards
 from mcp_servers.pages.views.common import (
     can_manage,
     card,
+    card_of,
     server_of,
     servers_url,
     switch,
@@ -67,7 +68,7 @@ def servers(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @login_required
 def server(request: WorkspaceRequest, workspace_slug: str, server_id: UUID) -> HttpResponse:
     """One server, for a page that was told to look again; as a row, or with all it has."""
-    return card(request, server_of(request, server_id), as_row=request.GET.get("as") == "row")
+    return card_of(request, server_of(request, server_id), as_row=request.GET.get("as") == "row")
 
 
 @require_POST

@@ -11,7 +11,9 @@ from unittest.mock import patch
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import DatabaseError
+from django.utils import translation
 from django.utils.translation import gettext, override, trans_real
+from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
 from audit.actions import Outcome
@@ -180,9 +182,11 @@ async def test_a_stopped_call_has_its_end_on_record(tenant: Tenant) -> None:
 
 
 def test_the_log_is_written_in_the_platforms_language(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     """REL-680: what an entry says does not depend on the language of whoever asked."""
+    settings.USE_I18N = True  # as with a second language
+    monkeypatch.setattr(translation, "_trans", type(translation._trans)())  # type: ignore[attr-defined]
     reason = "This token does not hold the scope '%(needed)s'."
     catalogue = trans_real.translation("de")._catalog  # type: ignore[attr-defined]
     monkeypatch.setitem(catalogue._catalogs[0], reason, "Das dürfen Sie nicht.")
