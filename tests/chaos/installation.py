@@ -232,7 +232,7 @@ class Installation:
     def logs(self) -> str:
         """The end of every process's output."""
         return "\n".join(
-            f"== {path.name}\n{path.read_text()[-2500:]}" for path in self.folder.glob("*.log")
+            f"== {path.name}\n{path.read_text()[-200_000:]}" for path in self.folder.glob("*.log")
         )
 
     def stop(self) -> None:
