@@ -52,8 +52,8 @@ class Account:
     accepted: list[tuple[str, str]] = field(default_factory=list)
     """(conversation, client id) of each message that was said to be stored."""
     stuck: list[str] = field(default_factory=list)
-    odd_statuses: Counter[int] = field(default_factory=Counter)
-    """Of answers that are neither good nor an honest refusal."""
+    odd: list[str] = field(default_factory=list)
+    """Answers that are neither good nor an honest refusal, and processes that did not end in time."""
     faults: Counter[str] = field(default_factory=Counter)
     ended: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -232,7 +232,8 @@ class Person:
         if answer.status_code < 300:
             return answer.json()
         if answer.status_code not in (409, 429, 503):
-            self._account.odd_statuses[answer.status_code] += 1
+            text = answer.text[:500]
+            self._account.odd.append(f"{answer.status_code} to {method} {url}: {text}")
         return None
 
 
@@ -301,7 +302,7 @@ class Trouble:
         process = self._made.processes[name]
         process.terminate()
         if await asyncio.to_thread(partial(_wait, process, PATIENCE)) is None:
-            self._account.odd_statuses[-1] += 1  # it did not end in time
+            self._account.odd.append(f"{name} did not end in time")
             self._made.kill(name)
         self._made.start(name)
         await self._served(name)
@@ -424,11 +425,13 @@ def judge(made: Installation, account: Account) -> int:
     print(f"stuck turns         {stuck}")
     print(f"audit mismatches    {log}")
     print(f"other violations    {sum(rules.values())}")
-    print(f"odd answers         {dict(account.odd_statuses)}")
+    print(f"odd answers         {len(account.odd)}")
     print(f"left transactions   {idle}")
+    for text in account.odd:
+        print(f"  {text}")
     for rule, subject, text in output["violations"]:
         print(f"  {rule}  {subject}  {text}")
-    bad = lost + doubled + stuck + log + sum(rules.values()) + account.odd_statuses.total() + idle
+    bad = lost + doubled + stuck + log + sum(rules.values()) + len(account.odd) + idle
     print("All is right." if not bad else "FAILED")
     return 1 if bad else 0
 
