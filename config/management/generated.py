@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.core.management.base import CommandParser
 from config.env import ROOT
 
 
-class GeneratingCommand(BaseCommand):
+class GeneratingCommand(BaseCommand, ABC):
     """Writes its files, or says whether they are up to date."""
 
     requires_system_checks: list[str] = []
@@ -33,10 +34,10 @@ class GeneratingCommand(BaseCommand):
             command = type(self).__module__.rpartition(".")[2]
             raise CommandError(f"{', '.join(old)} is old: run manage.py {command}")
 
+    @abstractmethod
     def make_files(self) -> Mapping[str, str]:
         """Path below the root → what the file has to hold.
 
         Raises:
             CommandError: what it is made from has a fault.
         """
-        raise NotImplementedError
