@@ -257,8 +257,7 @@ def _approve(
     """
     tool = _tool_of(call)
     if tool is None or tool.definition_hash != call.definition_hash:
-        call.status = ToolCallStatus.QUEUED.value
-        call.save()
+        _hand_to_gate(call)
         return None
     if arguments is not None:
         if call.builtin:
@@ -280,8 +279,7 @@ def _approve(
         note=call.decision_note,
     )
     call.approval_id = approval.pk
-    call.status = ToolCallStatus.QUEUED.value
-    call.save()
+    _hand_to_gate(call)
     return tool
 
 
@@ -298,10 +296,8 @@ def _refuse(call: ToolCall, *, requester: Actor, approver: Actor) -> None:
     """End the call; where its tool is gone, the gate does that and says why."""
     tool = _tool_of(call)
     if tool is None:
-        call.status = ToolCallStatus.QUEUED.value
-        call.save()
+        _hand_to_gate(call)
         return
-    reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
     refuse_approval(
         call_id=call.pk,
         tool=tool,
@@ -313,7 +309,14 @@ def _refuse(call: ToolCall, *, requester: Actor, approver: Actor) -> None:
     )
     is_own = requester.user_id == approver.user_id
     who = "The user refused" if is_own else "A second person refused"
+    reason = f" Their reason: {call.decision_note}" if call.decision_note else ""
     end_call(call, ToolCallStatus.REFUSED, f"{who} this call.{reason}")
+
+
+def _hand_to_gate(call: ToolCall) -> None:
+    """Let it go on: the gate makes the call, or refuses it and says why."""
+    call.status = ToolCallStatus.QUEUED.value
+    call.save()
 
 
 def _tool_of(call: ToolCall) -> McpTool | None:

@@ -172,7 +172,9 @@ def test_two_waiting_calls_are_decided_one_by_one(chat: Chat) -> None:
     ("change", "decision", "remember"),
     [
         ("deleted", Decision.APPROVED, Remember.NOT),
+        ("deleted", Decision.APPROVED, Remember.CONVERSATION),
         ("deleted", Decision.REFUSED, Remember.NOT),
+        ("changed", Decision.APPROVED, Remember.NOT),
         ("changed", Decision.APPROVED, Remember.CONVERSATION),
     ],
 )
