@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.module_loading import autodiscover_modules
@@ -18,7 +21,11 @@ from config.platform.platform_state import (
 from config.serving import errors, installing
 from config.telemetry import metrics
 from workspaces.pages.accounts import AddressView, InvitedSignupView
+from workspaces.process.unused_libraries import without
 
+with without("requests", *(() if settings.TRELLIS.is_production else ("psycopg",))):
+    import_module("rest_framework.compat")  # for clients of an older schema, and for fields of PostgreSQL
+    import_module("unfold.overrides")
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
 
 _STATE = [

@@ -13,11 +13,14 @@ from importlib import import_module
 from traceback import walk_tb
 from typing import Any, Final, cast
 
-import structlog
 from django.core.exceptions import SuspiciousOperation
 from opentelemetry import trace
 
 from workspaces.process.outages import TELL_SECONDS
+from workspaces.process.unused_libraries import without
+
+with without("rich", "twisted"):  # for logs in colours, and for those of Twisted itself
+    import structlog
 
 EventDict = MutableMapping[str, Any]
 MOST_A_MINUTE: Final = 60

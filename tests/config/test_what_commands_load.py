@@ -31,7 +31,7 @@ _OF_PAGES = (
 _OF_FEW = (
     *("xlsxwriter", "google.protobuf", "jsonpath", "PIL", "jwt", "pypdfium2", "openpyxl", "fpdf"),
     *("opentelemetry.sdk", "daphne", "twisted.internet.reactor", "requests", "openai"),
-    *("mcp", "mcp_types"),
+    *("mcp", "mcp_types", "rich", "twisted"),
 )
 _OF_WORKERS = ("celery", "kombu")
 _AS_SCHEDULER = "from config.celery import app; app.loader.init_worker(); app.finalize()"
@@ -82,6 +82,9 @@ def test_no_command_looks_at_pages(name: str) -> None:
 def test_a_server_loads_what_few_people_use_once_they_do() -> None:
     """REL-1796: it takes memory and time of every start, on the smallest machine too."""
     rare = {"xlsxwriter", "google.protobuf", "PIL", "openai", "pypdfium2", "openpyxl", "fpdf"}
+    rare |= {"requests", "rich"}
+    if not settings.TRELLIS.is_production:
+        rare |= {"psycopg"}
     if settings.TRELLIS.redis_url is None:
         rare |= {"redis", "opentelemetry.sdk"}
     assert _loaded("config.asgi") & rare == set()
