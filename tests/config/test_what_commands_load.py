@@ -20,8 +20,9 @@ django.setup()
 from importlib import import_module
 for name in sys.argv[1].split(","):
     import_module(name)
-exec(sys.argv[2])
-print(json.dumps(sorted(sys.modules)))
+for line in sys.argv[2:]:
+    exec(line)
+    print(json.dumps(sorted(sys.modules)))
 """
 _OF_PAGES = (
     *("config.urls", "config.asgi", "unfold.admin", "rest_framework.serializers"),
@@ -35,13 +36,14 @@ _OF_FEW = (
 )
 _OF_WORKERS = ("celery", "kombu")
 _AS_SCHEDULER = "from config.celery import app; app.loader.init_worker(); app.finalize()"
+_AS_WORKER = "import celery; celery.signals.worker_init.send(sender=None)"
 _TURNS = "chat.management.commands.ask,chat.engine.runner,chat.providers.openai_compatible"
 
 
-def _loaded(modules: str, then: str = "") -> set[str]:
-    """All modules of a new process that imported these and did this."""
+def _loaded(*modules: str, then: tuple[str, ...] = ("",)) -> list[set[str]]:
+    """All modules of a new process that imported these, after each thing that it did then."""
     done = subprocess.run(
-        [sys.executable, "-c", _LOADED, modules, then],
+        [sys.executable, "-c", _LOADED, ",".join(modules), *then],
         cwd=ROOT,
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"},
         capture_output=True,
@@ -50,7 +52,7 @@ def _loaded(modules: str, then: str = "") -> set[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return [set(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def _our_commands() -> dict[str, str]:
@@ -59,18 +61,17 @@ def _our_commands() -> dict[str, str]:
     return {name: app for name, app in get_commands().items() if app in ours}
 
 
-@pytest.mark.parametrize(
-    ("modules", "then", "unwanted"),
-    [
-        (_TURNS, "", (*_OF_PAGES, *_OF_FEW, *_OF_WORKERS)),
-        ("config.celery", _AS_SCHEDULER, (*_OF_PAGES, *_OF_FEW)),
-        ("audit.management.commands.verify_audit", "", (*_OF_PAGES, *_OF_FEW, *_OF_WORKERS)),
-    ],
-    ids=["ask", "scheduler", "command"],
-)
-def test_what_is_loaded(modules: str, then: str, unwanted: tuple[str, ...]) -> None:
-    """REL-353: each of these costs as much as a short turn, and nobody misses it here."""
-    assert _loaded(modules, then) & set(unwanted) == set()
+def test_a_command_loads_what_it_needs() -> None:
+    """REL-353: a turn in the terminal and a look at the log; the rest costs as much as a short turn, and nobody misses it."""
+    (loaded,) = _loaded(_TURNS, "audit.management.commands.verify_audit")
+    assert loaded & {*_OF_PAGES, *_OF_FEW, *_OF_WORKERS} == set()
+
+
+def test_a_scheduler_loads_what_it_needs_and_a_worker_everything_before_it_forks() -> None:
+    """REL-353, REL-410: each process of a worker would load it again otherwise, and keep a copy of its own."""
+    scheduler, worker = _loaded("config.celery", then=(_AS_SCHEDULER, _AS_WORKER))
+    assert scheduler & {*_OF_PAGES, *_OF_FEW} == set()
+    assert {"config.urls", "mcp", "chat.providers.openai_compatible"} <= worker
 
 
 @pytest.mark.parametrize("name", sorted(_our_commands()))
@@ -87,12 +88,5 @@ def test_a_server_loads_what_few_people_use_once_they_do() -> None:
         rare |= {"psycopg"}
     if settings.TRELLIS.redis_url is None:
         rare |= {"redis", "opentelemetry.sdk"}
-    assert _loaded("config.asgi") & rare == set()
-
-
-def test_processes_of_a_worker_fork_from_one_that_has_loaded_everything() -> None:
-    """REL-410: each would load it again otherwise, and keep a copy of its own."""
-    loaded = _loaded(
-        "config.celery", then="import celery; celery.signals.worker_init.send(sender=None)"
-    )
-    assert {"config.urls", "mcp", "chat.providers.openai_compatible"} <= loaded
+    (loaded,) = _loaded("config.asgi")
+    assert loaded & rare == set()
