@@ -18,12 +18,13 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx2
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
 from mcp_servers.client.connections import runtime
-from mcp_servers.endpoint import cancelling
+from mcp_servers.endpoint import access, cancelling
 from mcp_servers.models import McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer, full_server
@@ -33,6 +34,8 @@ from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.scaled.installation import is_ready
 from tests.workspaces.api.tokens import bearer, token_of
+from workspaces.models import ApiToken, Membership, Workspace
+from workspaces.people.tokens import revoke_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -168,6 +171,46 @@ def test_a_client_of_before_says_so_and_may_lose_its_connection(
     client.notify("notifications/cancelled", {"requestId": 7})
     until(lambda: server.cancelled == [61, 60])
     until(lambda: ended(tenant) == ["cancelled"] * 2)
+
+
+def _revoke(tenant: Tenant) -> None:
+    revoke_token(
+        token=ApiToken.objects.for_workspace(tenant.workspace).get(), actor=tenant.actor("member")
+    )
+
+
+def _suspend(tenant: Tenant) -> None:
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.member).update(
+        suspended_at=timezone.now()
+    )
+
+
+def _suspend_workspace(tenant: Tenant) -> None:
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=False)
+
+
+def _forbid(tenant: Tenant) -> None:
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(allows_mcp_clients=False)
+
+
+@pytest.mark.parametrize("end", [_revoke, _suspend, _suspend_workspace, _forbid])
+def test_a_call_ends_with_the_access_of_its_client(
+    tenant: Tenant,
+    full: tuple[FullServer, str],
+    silent: McpTool,
+    end: Callable[[Tenant], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-1151: what the server would have answered reaches nobody."""
+    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
+    server, _ = full
+    call = leaving_client(McpClient(tenant, token_for(tenant)))
+    until(lambda: server.calls)
+    end(tenant)
+    answer = call.answer()
+    assert (answer["id"], answer["error"]["message"]) == (7, access.ENDED)
+    assert server.cancelled == [60]
+    assert ended(tenant) == ["cancelled"]
 
 
 @pytest.fixture
