@@ -64,6 +64,8 @@ def _has_access(caller: EndpointCaller) -> bool:
     if not open_to.filter(allows_mcp_clients=True).exists():
         return False
     token_id, workspace_id = caller.actor.token_id, caller.workspace_id
+    if token_id is None:
+        return False
     if ApiToken.objects.for_workspace(workspace_id).living().filter(pk=token_id).exists():
         return True
     sign_ins = ClientSignIn.objects.for_workspace(workspace_id)
