@@ -128,8 +128,11 @@ async def post(
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise DeliveryRefused("It could not be reached.") from error
     if not 200 <= answer.status_code < 300:
+        fault = f"It answered with status {answer.status_code}."
+        if answer.has_redirect_location:
+            fault += " Trellis follows no redirects. Enter the address that it leads to."
         raise DeliveryRefused(
-            f"It answered with status {answer.status_code}.",
+            fault,
             status=answer.status_code,
             retry_after=_pause(answer.headers.get("retry-after", "")),
         )

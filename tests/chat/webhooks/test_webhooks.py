@@ -59,7 +59,8 @@ class Program:
         self.was_heard.set()
         if not self.let_go.is_set():
             await sync_to_async(self.let_go.wait, thread_sensitive=False)(30)
-        return Response(status_code=self.answers.pop(0) if self.answers else 204)
+        status = self.answers.pop(0) if self.answers else 204
+        return Response(status_code=status, headers={"Location": "/"})
 
     def stop(self) -> None:
         self._listening.stop()
@@ -117,6 +118,18 @@ def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, sec
         )
     assert kinds == [["approval.wanted"], ["turn.finished"]]
     assert {row.status for row in deliveries(chat)} == {"delivered"}
+
+
+def test_a_program_that_redirects_is_not_followed(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """REL-2854: the owner reads that the address is not the one to enter."""
+    program.answers = [308]
+    chat.model.say("hello")
+    chat.ask()
+    assert deliver_due() == 1
+    assert len(program.heard) == 1
+    assert "status 308. Trellis follows no redirects." in deliveries(chat)[0].last_error
 
 
 @pytest.mark.both_engines
