@@ -182,6 +182,7 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     text = listed(
         weather={"url": f"https://w.example/mcp?key={SECRET}", "headers": {"X-Key": SECRET}},
         shell={"command": "npx", "args": ["-y", "thing"]},
+        line={"command": "npx -y thing"},
         clock={"command": "python", "args": ["-m", "mcp_server_time", "--local-timezone=UTC"]},
         almost={"command": "python", "args": ["-m", "mcp_server_time", "-c", "evil"]},
         inside={"url": "http://user:pass@w.example/"},
@@ -196,9 +197,11 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     }
     assert {name for name, one in planned.items() if one.plan == "refuse"} == {
         "shell",
+        "line",
         "almost",
         "inside",
     }
+    assert "“args”" in planned["line"].reason
     assert planned["weather"].secrets == ("X-Key",)
     assert planned["later"].placeholders == ("TOKEN",)
     assert SECRET not in str([one.as_json() for one in planned.values()])
