@@ -99,9 +99,8 @@ class Entry:
 
     def variables(self) -> tuple[str, ...]:
         """The names of all variables in it, each once."""
-        texts = [self.url, self.command, *self.args, *self.headers.values(), *self.env.values()]
-        names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
-        return tuple(dict.fromkeys(names))
+        texts = (self.url, self.command, *self.args, *self.headers.values(), *self.env.values())
+        return variables_in(texts)
 
     def expanded(self, environment: Mapping[str, str]) -> Entry:
         """The same with its variables filled in.
@@ -352,6 +351,12 @@ def _text(value: object, what: str) -> str:
     if "\0" in text or len(text) > _MAX_TEXT_LENGTH:
         raise ValueError(f"“{what}” holds a text that cannot be used.")
     return text
+
+
+def variables_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The names of all variables in these texts, each once."""
+    names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
+    return tuple(dict.fromkeys(names))
 
 
 def fill_text(text: str, environment: Mapping[str, str]) -> str:

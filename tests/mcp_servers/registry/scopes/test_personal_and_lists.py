@@ -213,6 +213,21 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     assert SECRET not in serializers.serialize("json", AuditEntry.unscoped.all())
 
 
+def test_that_a_server_is_not_switched_on_while_a_variable_stands_for_a_value(
+    tenant: Tenant,
+) -> None:
+    """REL-2852: its name would be sent as if it were the value."""
+    text = listed(
+        github={"url": "https://g.example/", "headers": {"Authorization": "Bearer ${input:key}"}}
+    )
+    actor = tenant.actor()
+    [row] = lists.apply_import(workspace_id=tenant.workspace.pk, text=text, actor=actor)
+    with pytest.raises(InvalidInput, match="input:key"):
+        services.set_server_active(server=row, is_active=True, actor=actor)
+    filled = ServerDraft(headers={"Authorization": f"Bearer {SECRET}"}, is_active=True)
+    assert services.update_server(server=row, draft=filled, actor=actor).is_active
+
+
 def test_that_a_parameter_used_twice_has_one_value(tenant: Tenant) -> None:
     """An argument of the catalogue may name a parameter twice; both places have to agree."""
     StdioProgram.objects.create(
