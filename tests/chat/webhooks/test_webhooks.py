@@ -62,7 +62,8 @@ class Program:
         if not self.let_go.is_set():
             await sync_to_async(self.let_go.wait, thread_sensitive=False)(30)
         status = self.answers.pop(0) if self.answers else 204
-        return Response(self.says, status_code=status, headers={"Location": "/"})
+        headers = {"Location": "/", "Retry-After": "900"}
+        return Response(self.says, status_code=status, headers=headers)
 
     def stop(self) -> None:
         self._listening.stop()
@@ -120,6 +121,17 @@ def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, sec
         )
     assert kinds == [["approval.wanted"], ["turn.finished"]]
     assert {row.status for row in deliveries(chat)} == {"delivered"}
+
+
+def test_a_program_that_asks_for_a_pause_gets_it(chat: Chat, program: Program, secret: str) -> None:
+    """REL-2858: its own is longer than ours."""
+    program.answers = [429]
+    chat.model.say("hello")
+    chat.ask()
+    assert deliver_due() == 1
+    [row] = deliveries(chat)
+    assert row.status == "waiting"
+    assert row.next_attempt_at > database_now() + timedelta(seconds=800)
 
 
 def test_what_else_a_yes_says_does_not_matter(chat: Chat, program: Program, secret: str) -> None:
