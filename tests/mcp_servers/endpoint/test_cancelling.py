@@ -25,10 +25,12 @@ from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
 from mcp_servers.client.connections import runtime
 from mcp_servers.endpoint import access, cancelling
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.endpoint.sign_in.ending import end_sign_in
+from mcp_servers.models import ClientSignIn, McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer, full_server
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
+from tests.mcp_servers.endpoint.signing_in import SigningIn
 from tests.mcp_servers.factories import http_server, looked_at, tool_of
 from tests.patience import PATIENCE
 from tests.ports import free_port
@@ -211,6 +213,25 @@ def test_a_call_ends_with_the_access_of_its_client(
     assert (answer["id"], answer["error"]["message"]) == (7, access.ENDED)
     assert server.cancelled == [60]
     assert ended(tenant) == ["cancelled"]
+
+
+def test_a_call_goes_on_while_its_client_is_signed_in(
+    tenant: Tenant,
+    full: tuple[FullServer, str],
+    silent: McpTool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-1151: and it is stopped when the person signs the client out."""
+    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
+    server, _ = full
+    client = McpClient(tenant, SigningIn.begun(tenant).tokens()["access_token"])
+    assert "result" in leaving_client(client, seconds=1).answer()
+    call = leaving_client(client)
+    until(lambda: len(server.calls) == 2)
+    for sign_in in ClientSignIn.objects.for_workspace(tenant.workspace):
+        end_sign_in(sign_in=sign_in, actor=tenant.actor("member"))
+    assert call.answer()["error"]["message"] == access.ENDED
+    assert server.cancelled == [60]
 
 
 @pytest.fixture
