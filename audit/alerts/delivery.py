@@ -128,7 +128,8 @@ def _posting(delivery: AlertDelivery) -> sending.Send:
 
 
 def _note(delivery: AlertDelivery, failure: sending.Failure) -> None:
-    outbox.note(delivery, failure.message if failure else "")
+    fault, pause = (failure.message, failure.retry_after) if failure else ("", None)
+    outbox.note(delivery, fault, pause=pause)
 
 
 _WAY: Final = sending.DeliveryMethod(

@@ -13,6 +13,7 @@ USUAL_HOUR: Final = 6
 _Cadence, _Covers = ReportSchedule.Cadence, ReportSchedule.Covers
 _LENGTHS: Final = {_Covers.DAY: 1, _Covers.WEEK: 7, _Covers.MONTH: 30}
 _DAY: Final = timedelta(days=1)
+_MINUTE: Final = timedelta(minutes=1)
 
 
 def next_run(
@@ -64,5 +65,7 @@ def _fits(cadence: str, day: date) -> bool:
 
 
 def _moment(day: date, hour: int, zone: tzinfo) -> datetime:
-    """An hour that clocks leave out is the one after it; of one that comes twice it is the first."""
-    return datetime.combine(day, time(hour), zone).astimezone(UTC)
+    """An hour that clocks leave out is the one after it, or the end of that day; of one that comes twice it is the first."""
+    moment = datetime.combine(day, time(hour), zone).astimezone(UTC)
+    # On another day a file would cover other days. In Greenland, the last hour of a Saturday is left out.
+    return moment if moment.astimezone(zone).date() == day else moment - _MINUTE

@@ -31,9 +31,8 @@ class OtlpSink:
 
     async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
         body = otlp_request(events).SerializeToString()
-        answer = await post(
-            self._client, self._url, body, {"content-type": "application/x-protobuf"}
-        )
+        headers = {"content-type": "application/x-protobuf"}
+        answer = await post(self._client, self._url, body, headers, reads_answer=True)
         return SinkReceipt(refused=_refused(answer))
 
     async def aclose(self) -> None:

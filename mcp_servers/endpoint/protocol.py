@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.endpoint import cancelling, prompts, resources
+from mcp_servers.endpoint.access import ends_with_access
 from mcp_servers.endpoint.asking import InputReply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
@@ -128,6 +129,12 @@ def fault_for(body: bytes, message: str) -> EndpointResponse | None:
     )
 
 
+def refusal_of(message: str) -> dict[str, Any]:
+    """The error of the protocol for a message that nobody has looked into, so its id is not known."""
+    error = {"code": mcp_types.INVALID_REQUEST, "message": message}
+    return {"jsonrpc": "2.0", "id": None, "error": error}
+
+
 @cache
 def _server() -> Server[Any]:
     return Server(
@@ -148,7 +155,7 @@ def _server() -> Server[Any]:
 def _guarded(
     handler: Callable[[ServerRequestContext[Any], P], Awaitable[R]],
 ) -> Callable[[ServerRequestContext[Any], P], Awaitable[R]]:
-    """The handler, whose failures that nobody expected are for our log alone.
+    """The handler, which ends with its client's access. Its failures that nobody expected are for our log alone.
 
     The SDK tells clients of 2025-11-25 and before the text of any exception, be it the database's.
     """
@@ -156,7 +163,8 @@ def _guarded(
     @wraps(handler)
     async def handle(context: ServerRequestContext[Any], params: P) -> R:
         try:
-            return await handler(context, params)
+            async with ends_with_access(_exchange_of(context).caller):
+                return await handler(context, params)
         except MCPError:
             raise
         except DomainError as error:

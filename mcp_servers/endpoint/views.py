@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
-from mcp_servers.endpoint.protocol import answer, fault_for
+from mcp_servers.endpoint.protocol import answer, fault_for, refusal_of
 from mcp_servers.endpoint.sign_in import scopes
 from mcp_servers.endpoint.sign_in.grants import authenticate, find_unexpired
 from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
@@ -29,6 +29,7 @@ from workspaces.process.shutdown import ShuttingDown
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
+    from rest_framework.response import Response
 
     from workspaces.middleware import WorkspaceRequest
     from workspaces.models import ApiToken, User, Workspace
@@ -89,6 +90,17 @@ class EndpointView(APIView):
             "This is the address of an MCP endpoint. Add it to an MCP client; it takes POST."
         )
         raise MethodNotAllowed(str(request.method), message)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Say why a message is refused in an error of the protocol. Clients show their people only the protocol's errors.
+
+        Source: MCP specification, "Transports": the body of an HTTP error may be a JSON-RPC error without an id.
+        """
+        response = super().handle_exception(exc)
+        if self.request.method == "POST":
+            message = " ".join(str(error["detail"]) for error in response.data["errors"])
+            response.data = refusal_of(message)
+        return response
 
     def post(self, request: Request, workspace_slug: str) -> HttpResponse:
         """Answer one message of a client.

@@ -134,16 +134,8 @@ def check_program(*, command: str, args: object, parameters: object, env_names: 
             placeholder without parameter, or an environment name that could change which code runs.
     """
     fields: dict[str, list[str]] = {}
-    if command != OWN_INTERPRETER and not (
-        command.startswith("/") and ".." not in command.split("/")
-    ):
-        found = None if "/" in command else shutil.which(command)
-        fields["command"] = [
-            _("Use an absolute path, or the word python.")
-            if found is None
-            else _("Use an absolute path, or the word python. On this machine it is %(path)s.")
-            % {"path": found}
-        ]
+    if (fault := _fault_of(command)) is not None:
+        fields["command"] = [fault]
     names = {parameter.name for parameter in read_parameters(parameters)}
     if not isinstance(args, list) or not all(
         isinstance(arg, str) and "\0" not in arg for arg in args
@@ -162,6 +154,22 @@ def check_program(*, command: str, args: object, parameters: object, env_names: 
         fields["env_names"] = [_("Use names in capitals, and none that the system's loaders read.")]
     if fields:
         raise InvalidInput(fields=fields)
+
+
+def _fault_of(command: str) -> str | None:
+    """What is wrong with a command; None: nothing that can be told without running it."""
+    program, _blank, arguments = command.partition(" ")
+    if arguments and shutil.which(command) is None and shutil.which(program) is not None:
+        return _(
+            "Name the program alone. Its arguments have a field of their own, with one on each line."
+        )
+    if command == OWN_INTERPRETER or (command.startswith("/") and ".." not in command.split("/")):
+        return None
+    found = None if "/" in command else shutil.which(command)
+    if found is None:
+        return _("Use an absolute path, or the word python.")
+    words = _("Use an absolute path, or the word python. On this machine it is %(path)s.")
+    return words % {"path": found}
 
 
 def check_values(parameters: Sequence[Parameter], values: Mapping[str, object]) -> dict[str, str]:

@@ -117,12 +117,13 @@ def claim(rows: Iterable[_Row], *, most: int) -> list[_Row]:
     return claimed
 
 
-def note(row: Delivery, fault: str, *, gives_up: bool = False) -> None:
+def note(row: Delivery, fault: str, *, gives_up: bool = False, pause: float | None = None) -> None:
     """Note how an attempt went.
 
     Args:
         fault: what went wrong, in words that tell nothing of a network; "" if it was delivered.
         gives_up: whether this attempt was the last one.
+        pause: seconds that the other side asked for before the next one.
     """
     now = database_now()
     row.last_error = fault[:200]
@@ -131,7 +132,8 @@ def note(row: Delivery, fault: str, *, gives_up: bool = False) -> None:
     elif gives_up or row.attempts > len(PAUSES):
         row.status = Delivery.Status.GIVEN_UP
     else:
-        row.next_attempt_at = now + timedelta(seconds=PAUSES[row.attempts - 1])
+        seconds = max(PAUSES[row.attempts - 1], pause or 0.0)
+        row.next_attempt_at = now + timedelta(seconds=seconds)
     noted = _same(row)
     if fault:
         # Given up meanwhile, or delivered by another process: that stands.

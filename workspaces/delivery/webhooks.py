@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -25,6 +26,8 @@ from workspaces.words.text_values import read_whole_number
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
 MOST_ANSWER_BYTES: Final = 64 * 1024
+_REST_SECONDS: Final = 1.0
+"""For the rest of an answer whose status is known."""
 Client = httpx2.AsyncClient
 """What posts them."""
 _PREFIX: Final = "whsec_"
@@ -112,28 +115,49 @@ async def post_signed(client: Client, url: str, body: bytes, *, event_id: str, s
 
 
 async def post(
-    client: Client, url: str, body: bytes, headers: Mapping[str, str]
+    client: Client, url: str, body: bytes, headers: Mapping[str, str], *, reads_answer: bool = False
 ) -> httpx2.Response:
-    """Post a body; the answer, if it is a yes.
+    """Post a body; the answer, if it is a yes. Its status says so, whatever else it holds.
+
+    Args:
+        reads_answer: the answer's body is needed, too.
 
     Raises:
         DeliveryRefused: it is none, or there was none.
     """
     try:
-        answer = await client.post(url, content=body, headers=dict(headers))
+        async with client.stream("POST", url, content=body, headers=dict(headers)) as answer:
+            if reads_answer:
+                await answer.aread()
+            else:
+                await _use_up(answer)
     except httpx2.TimeoutException as error:
         raise DeliveryRefused("There was no answer in time.") from error
     except outbound.NetworkRefused as error:
         raise DeliveryRefused(outbound.NETWORK_REFUSED) from error
+    except (httpx2.RemoteProtocolError, httpx2.ReadError) as error:
+        raise DeliveryRefused(
+            "It closed the connection without an answer, or did not answer in HTTP."
+        ) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise DeliveryRefused("It could not be reached.") from error
     if not 200 <= answer.status_code < 300:
+        fault = f"It answered with status {answer.status_code}."
+        if answer.has_redirect_location:
+            fault += " Trellis follows no redirects. Enter the address that it leads to."
         raise DeliveryRefused(
-            f"It answered with status {answer.status_code}.",
+            fault,
             status=answer.status_code,
             retry_after=_pause(answer.headers.get("retry-after", "")),
         )
     return answer
+
+
+async def _use_up(answer: httpx2.Response) -> None:
+    """Read what nobody needs, so that the connection serves again. One that goes on for long is closed instead."""
+    with contextlib.suppress(httpx2.HTTPError, TimeoutError):
+        async with asyncio.timeout(_REST_SECONDS):
+            await answer.aread()
 
 
 def _pause(text: str) -> float | None:

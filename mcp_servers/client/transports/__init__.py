@@ -121,7 +121,7 @@ def for_address(name: str, scheme: str) -> str:
 
 def by_keyword(keyword: str) -> str | None:
     """The name that a list of servers means; None: nothing that is known."""
-    if keyword in ("", AUTO):
+    if keyword in ("", AUTO, "remote"):
         return AUTO
     return next((one.name for one in _chosen() if keyword in one.keywords), None)
 
@@ -220,5 +220,7 @@ WEBSOCKET: Final = register(
     )
 )
 STDIO: Final = register(
-    Transport(name="stdio", label=gettext_lazy("Program"), load=_load_stdio, keywords=("stdio",))
+    Transport(
+        name="stdio", label=gettext_lazy("Program"), load=_load_stdio, keywords=("stdio", "local")
+    )
 )

@@ -456,7 +456,7 @@ def _draft(values: dict[str, Any]) -> ServerDraft:
     if "program" in values:
         program = StdioProgram.objects.filter(slug=values["program"], is_enabled=True).first()
         if program is None:
-            raise InvalidInput(fields={"program": [_("This program is not on offer.")]})
+            raise InvalidInput(fields={"program": [_("No program on offer has this slug.")]})
     return ServerDraft(
         name=values.get("name"),
         transport=values.get("transport"),

@@ -6,7 +6,8 @@
                     "trellis": {"required": true}}
     }}
 
-Keys of other programs are left alone; ours stand under `trellis`.
+Keys of other programs are left alone; ours stand under `trellis`. Comments and trailing commas may stand anywhere. What
+VS Code (`servers`), Zed (`context_servers`) and OpenCode (`mcp`) keep in their settings is read as well.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
+from mcp_servers.registry.files.commented_json import plain_json
 from workspaces.errors import InvalidInput
 
 MAX_FILE_BYTES: Final = 1024 * 1024
@@ -29,9 +31,14 @@ MAX_NAME_LENGTH: Final = 60
 
 _MAX_TEXTS: Final = 200
 _MAX_TEXT_LENGTH: Final = 8192
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
+_OF_A_COMPUTER: Final = r"(?:input|command|config|file):[^{}]{1,128}"
+"""What only an editor on a person's computer can fill in."""
 _VARIABLE: Final = re.compile(
-    r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})(?::-(?P<default>[^}]*))?\}"
+    rf"\$\{{(?:env:)?(?P<name>{_NAME}|{_OF_A_COMPUTER})(?::-(?P<default>[^}}]*))?\}}"
 )
+_VARIABLE_OF_OPENCODE: Final = re.compile(r"\{(?:env|file):[^{}]{1,128}\}")
+_SECTIONS: Final = ("mcpServers", "servers", "context_servers")
 _URL_KEYS: Final = ("url", "serverUrl", "httpUrl")
 _OWN_KEYS: Final = frozenset({"required", "title", "protocol", "auth", "accounts", "scope"})
 _KEPT_BACK: Final = re.compile(r"SECRET_KEY|TRELLIS_.*|DATABASE_URL|REDIS_URL")
@@ -92,9 +99,8 @@ class Entry:
 
     def variables(self) -> tuple[str, ...]:
         """The names of all variables in it, each once."""
-        texts = [self.url, self.command, *self.args, *self.headers.values(), *self.env.values()]
-        names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
-        return tuple(dict.fromkeys(names))
+        texts = (self.url, self.command, *self.args, *self.headers.values(), *self.env.values())
+        return variables_in(texts)
 
     def expanded(self, environment: Mapping[str, str]) -> Entry:
         """The same with its variables filled in.
@@ -167,14 +173,14 @@ def _servers_in(document: dict[str, Any]) -> object:
     """The servers by name: under the usual keys, one level further in as in some editors' settings, or by themselves."""
     inner = document.get("mcp")
     for place in (document, inner if isinstance(inner, dict) else {}):
-        for key in ("mcpServers", "servers"):
+        for key in _SECTIONS:
             if key in place:
                 return place[key]
     is_bare = document and all(
         isinstance(one, dict) and any(key in one for key in ("command", *_URL_KEYS))
         for one in document.values()
     )
-    return document if is_bare else None
+    return document if is_bare else inner
 
 
 def _document(text: str | bytes) -> dict[str, Any]:
@@ -185,7 +191,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
         )
     try:
         document = json.loads(
-            _whole(raw.decode("utf-8-sig")), object_pairs_hook=_without_duplicates
+            _whole(plain_json(raw.decode("utf-8-sig"))), object_pairs_hook=_without_duplicates
         )
     except UnicodeDecodeError as error:
         raise MalformedServerList(_("The text is not UTF-8.")) from error
@@ -199,13 +205,17 @@ def _document(text: str | bytes) -> dict[str, Any]:
     except ValueError as error:
         raise MalformedServerList(_("It holds a number that is too long.")) from error
     if not isinstance(document, dict):
-        raise MalformedServerList(_("Use an object."))
+        raise MalformedServerList(
+            _("The file needs an object “mcpServers” with the servers by name.")
+        )
     return document
 
 
 def _whole(text: str) -> str:
     """The text, with the braces that are missing where somebody copied an object with its name only."""
-    return f"{{{text}}}" if text.lstrip().startswith('"') else text
+    if not text.lstrip().startswith('"'):
+        return text
+    return f"{{{text.rstrip().removesuffix(',')}}}"
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -221,6 +231,7 @@ def _entry(name: str, raw: object) -> Entry:
         raise ValueError(f"A name has 1 to {MAX_NAME_LENGTH} visible characters.")
     if not isinstance(raw, dict):
         raise ValueError("It is not an object.")
+    raw = _in_our_shape(raw)
     url = next((raw[key] for key in _URL_KEYS if raw.get(key)), "")
     command = raw.get("command") or ""
     if not isinstance(url, str) or not isinstance(command, str):
@@ -234,7 +245,7 @@ def _entry(name: str, raw: object) -> Entry:
         url=url[:_MAX_TEXT_LENGTH],
         headers=_texts_by_name(raw.get("headers"), "headers"),
         command=command[:_MAX_TEXT_LENGTH],
-        args=_texts(raw.get("args")),
+        args=_texts(raw.get("args"), "args"),
         env=_texts_by_name(raw.get("env"), "env"),
         is_disabled=raw.get("disabled") is True or raw.get("enabled") is False,
         is_required=own.get("required") is True,
@@ -244,6 +255,38 @@ def _entry(name: str, raw: object) -> Entry:
         has_shared_account=own.get("accounts") == "workspace",
         scope=str(own.get("scope", "")),
     )
+
+
+def _in_our_shape(raw: dict[str, Any]) -> Mapping[str, Any]:
+    """An entry of another client as we write it: its program in one text, its arguments and variables beside it.
+
+    Source: OpenCode's configuration, "mcp"; Zed's settings, "context_servers", also as they were before.
+    """
+    command = raw.get("command")
+    if isinstance(command, (dict, list)) and raw.get("args"):
+        raise ValueError("“args” is given twice.")
+    if isinstance(command, list):
+        program, *args = _texts(command, "command") or ("",)
+        raw = {**raw, "command": program, "args": args}
+    elif isinstance(command, dict):
+        inner = {key: command[key] for key in ("args", "env") if key in command}
+        raw = {**raw, **inner, "command": command.get("path")}
+    if "environment" in raw:
+        raw = {"env": raw["environment"], **raw}
+    if raw.get("type") in ("local", "remote"):
+        return {key: _with_our_variables(value) for key, value in raw.items()}
+    return raw
+
+
+def _with_our_variables(value: Any) -> Any:
+    """The same with `${env:NAME}` for `{env:NAME}`, as OpenCode has variables."""
+    if isinstance(value, str):
+        return _VARIABLE_OF_OPENCODE.sub(r"$\g<0>", value)
+    if isinstance(value, list):
+        return [_with_our_variables(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _with_our_variables(one) for name, one in value.items()}
+    return value
 
 
 def _transport(raw: Mapping[str, Any], *, is_stdio: bool) -> str:
@@ -285,12 +328,12 @@ def _protocol(raw: object) -> Protocol:
         raise ValueError(f"“trellis.protocol” is one of {known}.") from None
 
 
-def _texts(raw: object) -> tuple[str, ...]:
+def _texts(raw: object, what: str) -> tuple[str, ...]:
     if raw is None:
         return ()
     if not isinstance(raw, list) or len(raw) > _MAX_TEXTS:
-        raise ValueError("“args” is a list of texts.")
-    return tuple(_text(one, "args") for one in raw)
+        raise ValueError(f"“{what}” is a list of texts.")
+    return tuple(_text(one, what) for one in raw)
 
 
 def _texts_by_name(raw: object, what: str) -> dict[str, str]:
@@ -308,6 +351,12 @@ def _text(value: object, what: str) -> str:
     if "\0" in text or len(text) > _MAX_TEXT_LENGTH:
         raise ValueError(f"“{what}” holds a text that cannot be used.")
     return text
+
+
+def variables_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The names of all variables in these texts, each once."""
+    names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
+    return tuple(dict.fromkeys(names))
 
 
 def fill_text(text: str, environment: Mapping[str, str]) -> str:

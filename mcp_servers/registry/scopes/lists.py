@@ -203,6 +203,12 @@ def _program_draft(entry: Entry) -> ServerDraft:
             )
             % {"names": ", ".join(sorted(foreign))[:200]}
         )
+    if " " in entry.command and not entry.args:
+        raise InvalidInput(
+            _(
+                "“command” holds the arguments, too. Put them into “args”, each as a text of its own."
+            )
+        )
     raise InvalidInput(
         _(
             "This program, with these arguments, is not in the program catalogue. The platform's owner can add it"

@@ -89,7 +89,7 @@ def test_what_is_not_chosen_well_is_told_where_it_stands(tenant: Tenant) -> None
 
 
 def test_times_are_of_a_time_zone_and_each_comes_once() -> None:
-    """REL-1211: over the hour that clocks leave out, and over the one that comes twice."""
+    """REL-1211, REL-2855: over the hour that clocks leave out, and over the one that comes twice."""
     winter = datetime(2026, 10, 24, 12, tzinfo=UTC)
     found = next_runs("daily", winter, hour=2, time_zone=ZURICH)
     assert local(found) == ["2026-10-25 02:00", "2026-10-26 02:00", "2026-10-27 02:00"]
@@ -98,6 +98,11 @@ def test_times_are_of_a_time_zone_and_each_comes_once() -> None:
     found = next_runs("daily", spring, hour=2, time_zone=ZURICH)
     assert local(found) == ["2026-03-29 03:00", "2026-03-30 02:00", "2026-03-31 02:00"]
     assert local(next_runs("weekly", spring, hour=0, time_zone=ZURICH))[0] == "2026-03-30 00:00"
+    # The last hour of a day is left out.
+    late = next_runs("daily", spring, hour=23, time_zone="America/Nuuk")
+    assert local(late, "America/Nuuk")[:2] == ["2026-03-28 22:59", "2026-03-29 23:00"]
+    first, second = (period_before("daily", one, time_zone="America/Nuuk") for one in late[:2])
+    assert first[1] == second[0]
     # Monday has begun in Auckland while it is still Sunday in UTC.
     sunday = datetime(2026, 11, 29, 18, tzinfo=UTC)
     assert next_run("weekly", sunday, hour=8, time_zone="Pacific/Auckland") == datetime(

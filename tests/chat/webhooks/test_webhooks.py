@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -51,6 +52,7 @@ class Program:
             self.let_go.set()
         self.heard: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[int] = []
+        self.says = b""
         self._listening = Listening(Starlette(routes=[Route("/", self._take, methods=["POST"])]))
         self.url = f"{self._listening.origin}/"
 
@@ -59,7 +61,9 @@ class Program:
         self.was_heard.set()
         if not self.let_go.is_set():
             await sync_to_async(self.let_go.wait, thread_sensitive=False)(30)
-        return Response(status_code=self.answers.pop(0) if self.answers else 204)
+        status = self.answers.pop(0) if self.answers else 204
+        headers = {"Location": "/", "Retry-After": "900"}
+        return Response(self.says, status_code=status, headers=headers)
 
     def stop(self) -> None:
         self._listening.stop()
@@ -117,6 +121,51 @@ def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, sec
         )
     assert kinds == [["approval.wanted"], ["turn.finished"]]
     assert {row.status for row in deliveries(chat)} == {"delivered"}
+
+
+def test_a_program_that_asks_for_a_pause_gets_it(chat: Chat, program: Program, secret: str) -> None:
+    """REL-2858: its own is longer than ours."""
+    program.answers = [429]
+    chat.model.say("hello")
+    chat.ask()
+    assert deliver_due() == 1
+    [row] = deliveries(chat)
+    assert row.status == "waiting"
+    assert row.next_attempt_at > database_now() + timedelta(seconds=800)
+
+
+def test_what_else_a_yes_says_does_not_matter(chat: Chat, program: Program, secret: str) -> None:
+    """REL-2857: the event has arrived, so it is not sent again."""
+    program.answers, program.says = [200], b"x" * 200_000
+    chat.model.say("hello")
+    chat.ask()
+    assert deliver_due() == 1
+    assert deliveries(chat)[0].status == "delivered"
+
+
+async def test_a_program_that_hangs_up_is_no_program_out_of_reach() -> None:
+    """REL-2857: its owner has to look elsewhere."""
+
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with webhooks.client() as client:
+            with pytest.raises(webhooks.DeliveryRefused, match="closed the connection"):
+                await webhooks.post(client, f"http://127.0.0.1:{port}/", b"{}", {})
+
+
+def test_a_program_that_redirects_is_not_followed(
+    chat: Chat, program: Program, secret: str
+) -> None:
+    """REL-2854: the owner reads that the address is not the one to enter."""
+    program.answers = [308]
+    chat.model.say("hello")
+    chat.ask()
+    assert deliver_due() == 1
+    assert len(program.heard) == 1
+    assert "status 308. Trellis follows no redirects." in deliveries(chat)[0].last_error
 
 
 @pytest.mark.both_engines

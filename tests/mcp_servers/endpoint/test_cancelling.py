@@ -18,21 +18,26 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx2
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
 from mcp_servers.client.connections import runtime
-from mcp_servers.endpoint import cancelling
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.endpoint import access, cancelling
+from mcp_servers.endpoint.sign_in.ending import end_sign_in
+from mcp_servers.models import ClientSignIn, McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer, full_server
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
+from tests.mcp_servers.endpoint.signing_in import SigningIn
 from tests.mcp_servers.factories import http_server, looked_at, tool_of
 from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.scaled.installation import is_ready
 from tests.workspaces.api.tokens import bearer, token_of
+from workspaces.models import ApiToken, Membership, Workspace
+from workspaces.people.tokens import revoke_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -168,6 +173,65 @@ def test_a_client_of_before_says_so_and_may_lose_its_connection(
     client.notify("notifications/cancelled", {"requestId": 7})
     until(lambda: server.cancelled == [61, 60])
     until(lambda: ended(tenant) == ["cancelled"] * 2)
+
+
+def _revoke(tenant: Tenant) -> None:
+    revoke_token(
+        token=ApiToken.objects.for_workspace(tenant.workspace).get(), actor=tenant.actor("member")
+    )
+
+
+def _suspend(tenant: Tenant) -> None:
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.member).update(
+        suspended_at=timezone.now()
+    )
+
+
+def _suspend_workspace(tenant: Tenant) -> None:
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(is_active=False)
+
+
+def _forbid(tenant: Tenant) -> None:
+    Workspace.objects.filter(pk=tenant.workspace.pk).update(allows_mcp_clients=False)
+
+
+@pytest.mark.parametrize("end", [_revoke, _suspend, _suspend_workspace, _forbid])
+def test_a_call_ends_with_the_access_of_its_client(
+    tenant: Tenant,
+    full: tuple[FullServer, str],
+    silent: McpTool,
+    end: Callable[[Tenant], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-1151: what the server would have answered reaches nobody."""
+    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
+    server, _ = full
+    call = leaving_client(McpClient(tenant, token_for(tenant)))
+    until(lambda: server.calls)
+    end(tenant)
+    answer = call.answer()
+    assert (answer["id"], answer["error"]["message"]) == (7, access.ENDED)
+    assert server.cancelled == [60]
+    assert ended(tenant) == ["cancelled"]
+
+
+def test_a_call_goes_on_while_its_client_is_signed_in(
+    tenant: Tenant,
+    full: tuple[FullServer, str],
+    silent: McpTool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-1151: and it is stopped when the person signs the client out."""
+    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
+    server, _ = full
+    client = McpClient(tenant, SigningIn.begun(tenant).tokens()["access_token"])
+    assert "result" in leaving_client(client, seconds=1).answer()
+    call = leaving_client(client)
+    until(lambda: len(server.calls) == 2)
+    for sign_in in ClientSignIn.objects.for_workspace(tenant.workspace):
+        end_sign_in(sign_in=sign_in, actor=tenant.actor("member"))
+    assert call.answer()["error"]["message"] == access.ENDED
+    assert server.cancelled == [60]
 
 
 @pytest.fixture

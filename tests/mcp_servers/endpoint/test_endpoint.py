@@ -291,12 +291,17 @@ def test_the_words_of_a_tool_come_first(tenant: Tenant, notes: McpServer) -> Non
 
 
 def test_a_workspace_lets_no_clients_in_unless_its_owner_says_so(tenant: Tenant) -> None:
-    """SEC-531: who had a token is refused from that moment on."""
+    """SEC-531, REL-2851: who had a token is refused from that moment on, and clients can show why."""
     client = McpClient(tenant, token_for(tenant))
     assert client.names() == []
     tenant.workspace.allows_mcp_clients = False
     tenant.workspace.save()
-    assert client.post("tools/list").status_code == 403
+    refused = client.post("tools/list")
+    assert refused.status_code == 403
+    # As the official client reads it.
+    read = mcp_types.jsonrpc_message_adapter.validate_json(refused.content, by_name=False)
+    assert isinstance(read, mcp_types.JSONRPCError)
+    assert read.error.message == "This workspace does not let other MCP clients in."
 
 
 def test_a_client_that_asks_for_a_stream_reads_that_there_is_none(tenant: Tenant) -> None:

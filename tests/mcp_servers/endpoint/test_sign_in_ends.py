@@ -106,7 +106,7 @@ def test_a_sign_in_rests_with_its_workspace(tenant: Tenant) -> None:
         client = McpClient(tenant, tokens["access_token"])
         refused = client.post("tools/list")
         assert (refused.status_code, "WWW-Authenticate" in refused.headers) == (403, False)
-        assert "is suspended" in refused.json()["errors"][0]["detail"]
+        assert "is suspended" in refused.json()["error"]["message"]
     mine.update(is_active=True)
     assert client.post("tools/list").status_code == 200
 

@@ -264,9 +264,12 @@ def test_a_catalogue_entry_must_be_whole(fields: dict[str, Any]) -> None:
 
 
 def test_a_command_without_its_path_is_told_with_it() -> None:
-    """REL-2255: A command without its path is refused, and the message says where it is on this machine."""
+    """REL-2255, REL-2856: the message says where it is on this machine, and where its arguments belong."""
     with pytest.raises(InvalidInput, match=f"On this machine it is {shutil.which('env')}"):
         check_program(command="env", args=[], parameters=[], env_names=[])
+    for command in ("env -i", f"{shutil.which('env')} -i"):
+        with pytest.raises(InvalidInput, match="the program alone"):
+            check_program(command=command, args=[], parameters=[], env_names=[])
 
 
 def test_a_parameter_is_one_argument() -> None:

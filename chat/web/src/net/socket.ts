@@ -127,7 +127,7 @@ export class LiveSocket {
     return new Promise((resolve, reject) => {
       const text = JSON.stringify({ ...command, ref });
       if (this.isTooLong(text)) {
-        reject(new CommandError("too_long", common.failedWith[413] ?? common.failed));
+        reject(new CommandError("too_long", common.tooLong));
         return;
       }
       if (!this.write(text)) {

@@ -47,9 +47,10 @@ const common = {
     403: "You are not allowed to do that.",
     404: "This no longer exists, or you do not have access to it.",
     409: "Someone else changed this at the same time. Try again.",
-    413: "This is too large.",
+    413: "A proxy between you and Trellis refuses this, because it is too large. Tell the people who run Trellis.",
     429: "Too many requests. Wait a moment and try again.",
   } as Record<number, string>,
+  tooLong: "This is too large.",
   fieldProblem: (field: string, problem: string) => `${field}: ${problem}`,
 
   notConnected: "You are offline, so this was not done. Try again once you are connected.",

@@ -56,6 +56,16 @@ describe("problems of the API", () => {
     const problem = await problemOf(new Response("<html>Traceback</html>", { status: 502 }));
     expect(problem.message).not.toContain("Traceback");
   });
+  it("say that a proxy lets less through than Trellis would take (REL-2853)", async () => {
+    const ours = { errors: [{ code: "too_large", detail: "A file can have up to 10 MB." }] };
+    const [own, foreign] = await Promise.all(
+      [JSON.stringify(ours), "<html>413 nginx</html>"].map((body) =>
+        problemOf(new Response(body, { status: 413 })),
+      ),
+    );
+    expect(own?.message).toBe("A file can have up to 10 MB.");
+    expect(foreign?.message).toContain("proxy");
+  });
 
   afterEach(() => vi.unstubAllGlobals());
   it("carry the workspace and the CSRF token, and follow pages by path only", async () => {

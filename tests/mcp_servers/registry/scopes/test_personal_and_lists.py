@@ -182,6 +182,7 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     text = listed(
         weather={"url": f"https://w.example/mcp?key={SECRET}", "headers": {"X-Key": SECRET}},
         shell={"command": "npx", "args": ["-y", "thing"]},
+        line={"command": "npx -y thing"},
         clock={"command": "python", "args": ["-m", "mcp_server_time", "--local-timezone=UTC"]},
         almost={"command": "python", "args": ["-m", "mcp_server_time", "-c", "evil"]},
         inside={"url": "http://user:pass@w.example/"},
@@ -196,9 +197,11 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     }
     assert {name for name, one in planned.items() if one.plan == "refuse"} == {
         "shell",
+        "line",
         "almost",
         "inside",
     }
+    assert "“args”" in planned["line"].reason
     assert planned["weather"].secrets == ("X-Key",)
     assert planned["later"].placeholders == ("TOKEN",)
     assert SECRET not in str([one.as_json() for one in planned.values()])
@@ -208,6 +211,21 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     assert {row.name for row in added} == {"weather", "clock", "foreign", "later"}
     assert all(row.workspace_id == tenant.workspace.pk and not row.is_active for row in added)
     assert SECRET not in serializers.serialize("json", AuditEntry.unscoped.all())
+
+
+def test_that_a_server_is_not_switched_on_while_a_variable_stands_for_a_value(
+    tenant: Tenant,
+) -> None:
+    """REL-2852: its name would be sent as if it were the value."""
+    text = listed(
+        github={"url": "https://g.example/", "headers": {"Authorization": "Bearer ${input:key}"}}
+    )
+    actor = tenant.actor()
+    [row] = lists.apply_import(workspace_id=tenant.workspace.pk, text=text, actor=actor)
+    with pytest.raises(InvalidInput, match="input:key"):
+        services.set_server_active(server=row, is_active=True, actor=actor)
+    filled = ServerDraft(headers={"Authorization": f"Bearer {SECRET}"}, is_active=True)
+    assert services.update_server(server=row, draft=filled, actor=actor).is_active
 
 
 def test_that_a_parameter_used_twice_has_one_value(tenant: Tenant) -> None:

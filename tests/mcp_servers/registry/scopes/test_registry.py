@@ -321,7 +321,7 @@ def test_that_what_was_learned_goes_with_the_definition(tenant: Tenant, write: W
     ("text", "reason"),
     [
         ("", "line 1, column 1"),
-        ("[]", "Use an object"),
+        ("[]", "needs an object"),
         ('{"a": 1}', "mcpServers"),
         ('{"mcpServers": {"a": {}, "a": {}}}', "given twice"),
         ("[" * 100_000, "nested too deep"),
@@ -368,3 +368,57 @@ def test_that_all_missing_variables_are_named_at_once() -> None:
     with pytest.raises(MissingVariable, match="A, B"):
         found.entries[0].expanded({})
     assert found.entries[0].expanded({"A": "1", "B": "h.example"}).url == "https://h.example/1?x"
+
+
+OF_EDITORS = {
+    "VS Code": """{
+        // They ask for a password.
+        "inputs": [{"id": "gh-key", "type": "promptString", "password": true}],
+        "servers": {
+            "far": {
+                "type": "http", "url": "https://a.example//mcp", /* "x": 1, */
+                "headers": {"Authorization": "Bearer ${input:gh-key}",},
+            },
+            "near": {"command": "npx", "args": ["-y", "// no comment", ",]"], "env": {"KEY": "${env:KEY}"}},
+        },
+    }""",
+    "Zed": """"context_servers": {
+        "far": {"url": "https://a.example//mcp", "headers": {"Authorization": "Bearer ${input:gh-key}"}},
+        "near": {"source": "custom", "command": "npx", "args": ["-y", "// no comment", ",]"], "env": {"KEY": "${KEY}"}},
+    }, // of somebody's settings
+    """,
+    "Zed before": """{"context_servers": {
+        "far": {"url": "https://a.example//mcp", "headers": {"Authorization": "Bearer ${input:gh-key}"}},
+        "near": {"command": {"path": "npx", "args": ["-y", "// no comment", ",]"], "env": {"KEY": "${KEY}"}}},
+    }}""",
+    "OpenCode": """{"$schema": "https://opencode.ai/config.json", "mcp": {
+        "far": {"type": "remote", "url": "https://a.example//mcp",
+                "headers": {"Authorization": "Bearer {file:gh-key}"}, "enabled": true},
+        "near": {"type": "local", "command": ["npx", "-y", "// no comment", ",]"], "environment": {"KEY": "{env:KEY}"}},
+    }}""",
+}
+
+
+@pytest.mark.parametrize("editor", OF_EDITORS)
+def test_that_the_settings_of_an_editor_are_read(editor: str) -> None:
+    """REL-2852: with comments and trailing commas. What only the editor can fill in is never sent as it stands there."""
+    found = read_server_list(OF_EDITORS[editor])
+    assert not found.problems
+    far, near = found.entries
+    assert (far.url, far.transport in ("auto", "streamable_http")) == (
+        "https://a.example//mcp",
+        True,
+    )
+    assert far.variables() == ("file:gh-key" if editor == "OpenCode" else "input:gh-key",)
+    with pytest.raises(MissingVariable, match="gh-key"):
+        far.expanded({})
+    filled = near.expanded({"KEY": "k"})
+    assert (filled.transport, filled.command) == ("stdio", "npx")
+    assert (filled.args, filled.env) == (("-y", "// no comment", ",]"), {"KEY": "k"})
+
+
+@pytest.mark.parametrize("text", ['{"a": "b" /* c', '{"a": 1,,}', "/* " * 300_000])
+def test_that_comments_hide_no_fault(text: str) -> None:
+    """REL-2852: nor do they take long to find."""
+    with pytest.raises(MalformedServerList, match="Not valid JSON"):
+        read_server_list(text)
