@@ -128,8 +128,7 @@ def _posting(delivery: AlertDelivery) -> sending.Send:
 
 
 def _note(delivery: AlertDelivery, failure: sending.Failure) -> None:
-    fault, pause = (failure.message, failure.retry_after) if failure else ("", None)
-    outbox.note(delivery, fault, pause=pause)
+    sending.note(delivery, failure)
 
 
 _WAY: Final = sending.DeliveryMethod(

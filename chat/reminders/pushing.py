@@ -185,8 +185,7 @@ def _begin(message: PushMessage) -> sending.Send | None:
 def _note(message: PushMessage, failure: sending.Failure) -> None:
     is_gone = _note_device(message.device, failure)
     if not is_gone:  # else the message went with its device
-        fault, pause = (failure.message, failure.retry_after) if failure else ("", None)
-        outbox.note(message, fault, pause=pause)
+        sending.note(message, failure)
 
 
 def _prepare(message: PushMessage, now: datetime) -> _Prepared | None:

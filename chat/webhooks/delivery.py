@@ -89,8 +89,7 @@ async def _send(client: webhooks.Client, delivery: WebhookDelivery) -> sending.F
 
 def _note(row: WebhookDelivery, failure: sending.Failure, *, gives_up: bool = False) -> None:
     is_gone = failure is not None and failure.status == _GONE
-    fault, pause = (failure.message, failure.retry_after) if failure else ("", None)
-    outbox.note(row, fault, gives_up=gives_up or is_gone, pause=pause)
+    sending.note(row, failure, gives_up=gives_up or is_gone)
     changed: dict[str, object] = {"last_error": row.last_error}
     if failure is None:
         changed["last_delivered_at"] = database_now()

@@ -64,6 +64,12 @@ def send_due(way: DeliveryMethod[Any]) -> int:
             runner.run(client.aclose())
 
 
+def note(row: Delivery, failure: Failure, *, gives_up: bool = False) -> None:
+    """Note in the outbox how an attempt went, and until when the other side asked to be left alone."""
+    fault, pause = (failure.message, failure.retry_after) if failure else ("", None)
+    outbox.note(row, fault, gives_up=gives_up, pause=pause)
+
+
 async def _opened() -> webhooks.Client:
     return webhooks.client()
 
