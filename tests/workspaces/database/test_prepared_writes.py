@@ -219,8 +219,9 @@ def test_a_new_row_is_as_django_makes_it(tenant: Tenant) -> None:
     assert AuditBody(key="of its own").key == Secret("of its own")
     message = message_of(tenant)
     assert Message(conversation=message.conversation).conversation is message.conversation
+    unknown: dict[str, Any] = {"no_such_field": 1}
     with pytest.raises(TypeError, match="no_such_field"):
-        AuditEntry(**{"no_such_field": 1})
+        AuditEntry(**unknown)
 
 
 def test_a_new_row_costs_little(tenant: Tenant) -> None:
