@@ -71,7 +71,8 @@ async def _take_through(
             await completed(operation.withdraw())
             raise
         _, was_cancelled = await completed(_record_end(operation, outcome))
-        await completed(operation.withdraw())
+        if operation.has_asked:
+            await completed(operation.withdraw())
         if was_cancelled or operation.was_cancelled:
             raise asyncio.CancelledError
         return outcome
