@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -68,12 +69,17 @@ class DatabaseThreads:
     def __init__(self, most: int, *, begin: Callable[[], None]) -> None:
         self._most = most
         self._begin = begin
+        self._begin_anew()
+        atexit.register(self._end)
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """A forked child has none of its parent's threads."""
         self._lock = threading.Lock()
         self._threads: list[_Thread] = []
         self._free: list[_Thread] = []
         self._waiting: deque[_Work] = deque()
         self._is_ending = False
-        atexit.register(self._end)
 
     def start(self, function: Callable[[], R]) -> asyncio.Future[R]:
         """Have a thread call a function; what it gives, on the running loop. What has begun runs to its end."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -84,3 +86,22 @@ def test_the_end_of_a_loop_and_of_the_process(threads: DatabaseThreads) -> None:
     threads._end()
     assert ended.is_set()
     assert not any(thread.is_alive() for thread in threads._threads)
+
+
+def test_a_forked_child_has_threads_of_its_own(threads: DatabaseThreads) -> None:
+    """REL-2907: it inherits the pool, and none of the threads that its parent has in it."""
+
+    async def work() -> int:
+        return await threads.start(threading.get_ident)
+
+    asyncio.run(work())
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(10)  # a child that hangs ends by it
+            asyncio.run(work())
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
