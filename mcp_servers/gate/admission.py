@@ -268,18 +268,16 @@ class GatedCall(ServerOperation[ToolCallOutcome]):
         known = {"rule": self._rule, "approval": self._approval_in_json()}
         return super().draft_requested(**known | more)
 
-    def draft_finished(self, outcome: ToolCallOutcome) -> EntryDraft:
-        drafted = super().draft_finished(outcome)
-        details = dict(drafted.details or {})
+    def known_of_end(self, outcome: ToolCallOutcome) -> dict[str, Any]:
+        known = super().known_of_end(outcome)
         if outcome.cached_at is not None:
-            details["cached_at"] = outcome.cached_at.isoformat()
-        return replace(
-            drafted,
-            rule=self._rule,
-            queue_ms=self.queue_ms,
-            approval=self._approval_in_json(),
-            details=details,
-        )
+            known["details"] = {**known["details"], "cached_at": outcome.cached_at.isoformat()}
+        return {
+            **known,
+            "rule": self._rule,
+            "queue_ms": self.queue_ms,
+            "approval": self._approval_in_json(),
+        }
 
     def body_of(self, outcome: ToolCallOutcome) -> dict[str, Any]:
         return {**super().body_of(outcome), "structured": outcome.structured}

@@ -10,7 +10,6 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
 from django.conf import settings
@@ -212,6 +211,11 @@ class Operation(ABC, Generic[Out]):
                 return
         record(entry)
 
+    @property
+    def has_asked(self) -> bool:
+        """Somebody was asked something in the course of it."""
+        return False
+
     async def withdraw(self) -> None:
         """It is over: nobody has to answer any more."""
 
@@ -247,13 +251,16 @@ class Operation(ABC, Generic[Out]):
         return self.draft(self.requested, **more)
 
     def draft_finished(self, outcome: Out) -> EntryDraft:
-        return self.draft(
-            self.finished,
-            outcome=outcome.outcome,
-            result=canonical_json(self.body_of(outcome)),
-            duration_ms=outcome.duration_ms,
-            details={**outcome.details, **({"truncated": True} if outcome.truncated else {})},
-        )
+        return self.draft(self.finished, **self.known_of_end(outcome))
+
+    def known_of_end(self, outcome: Out) -> dict[str, Any]:
+        """What the end adds to what was known."""
+        return {
+            "outcome": outcome.outcome,
+            "result": canonical_json(self.body_of(outcome)),
+            "duration_ms": outcome.duration_ms,
+            "details": {**outcome.details, **({"truncated": True} if outcome.truncated else {})},
+        }
 
     def draft_unrecorded(self) -> EntryDraft:
         """What is kept of an operation that was refused because the log could not be written."""
@@ -385,6 +392,10 @@ class ServerOperation(Operation[Out]):
         await self.caller.checkpointed(checkpoint.as_text() if checkpoint is not None else "")
         self.has_checkpoint = checkpoint is not None
 
+    @property
+    def has_asked(self) -> bool:
+        return self.dialogue is not None and self.dialogue.has_asked
+
     async def withdraw(self) -> None:
         if self.dialogue is not None:
             await self.dialogue.withdraw()
@@ -407,9 +418,10 @@ class ServerOperation(Operation[Out]):
         }
         return super().draft(action, **known | more)
 
-    def draft_finished(self, outcome: Out) -> EntryDraft:
-        drafted = super().draft_finished(outcome)
-        return replace(drafted, transport=calls.transport_of(self.spec) or drafted.transport)
+    def known_of_end(self, outcome: Out) -> dict[str, Any]:
+        known = super().known_of_end(outcome)
+        reached = calls.transport_of(self.spec)
+        return {**known, "transport": reached} if reached else known
 
 
 def why_left_alone(server: McpServer, wait_seconds: float) -> str:

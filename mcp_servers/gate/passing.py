@@ -23,7 +23,7 @@ from mcp_servers.gate.recording import (
     keep_refusal,
     record_end,
 )
-from workspaces.database import in_database
+from workspaces.database import in_database, start_in_database
 from workspaces.words.formats import written_for
 
 
@@ -71,7 +71,8 @@ async def _take_through(
             await completed(operation.withdraw())
             raise
         _, was_cancelled = await completed(_record_end(operation, outcome))
-        await completed(operation.withdraw())
+        if operation.has_asked:
+            await completed(operation.withdraw())
         if was_cancelled or operation.was_cancelled:
             raise asyncio.CancelledError
         return outcome
@@ -86,13 +87,13 @@ async def _admit(operation: Operation[Out]) -> Out | None:
         while True:
             try:
                 clock = CommitClock()
-                work = in_database(_prepare_and_commit, operation, clock)
+                work = start_in_database(_prepare_and_commit, operation, clock)
                 known, was_cancelled = await completed_in_time(work, clock)
                 if not operation.is_committed and not was_cancelled:
                     await operation.caller.held_up()
                     await take_slot(operation)
                     clock = CommitClock()
-                    commit = in_database(operation.commit_requested, clock)
+                    commit = start_in_database(operation.commit_requested, clock)
                     _, was_cancelled = await completed_in_time(commit, clock)
                 break
             except (CallTakenOver, NotYet) as obstacle:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 from django.db import DatabaseError
@@ -58,7 +58,7 @@ class CommitClock:
         return left
 
 
-async def completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
+async def completed(work: Awaitable[T]) -> tuple[T, bool]:
     """Await something to its end, however often the caller is cancelled; whether that happened.
 
     What has begun to be written has to be known as written or not, or a stopped call would stay open in the log.
@@ -77,7 +77,7 @@ async def completed(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
     return task.result(), was_cancelled
 
 
-async def completed_in_time(work: Coroutine[Any, Any, T], clock: CommitClock) -> tuple[T, bool]:
+async def completed_in_time(work: Awaitable[T], clock: CommitClock) -> tuple[T, bool]:
     """As completed(), for as long as the clock allows.
 
     Raises:
@@ -97,7 +97,7 @@ async def completed_in_time(work: Coroutine[Any, Any, T], clock: CommitClock) ->
     raise AuditUnavailable
 
 
-def _forget(task: asyncio.Task[Any]) -> None:
+def _forget(task: asyncio.Future[Any]) -> None:
     """Nobody waits for its result or its error any more."""
     if not task.cancelled():
         task.exception()

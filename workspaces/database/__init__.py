@@ -13,6 +13,7 @@ from workspaces.database.connections import (
     is_unavailable,
     leave_database,
     lock_until_commit,
+    start_in_database,
     statement_cursor,
     wait_for,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "leave_database",
     "lock_until_commit",
     "once_after_commit",
+    "start_in_database",
     "statement_cursor",
     "wait_for",
 ]

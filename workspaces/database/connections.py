@@ -18,7 +18,6 @@ import contextvars
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
@@ -38,6 +37,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from workspaces.database.patience import REQUEST_SECONDS, patience
+from workspaces.database.threads import DatabaseThreads
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,7 +54,7 @@ def _mark_thread() -> None:
     _marks.is_ours = True
 
 
-_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="database", initializer=_mark_thread)
+_pool = DatabaseThreads(THREADS, begin=_mark_thread)
 
 
 def is_database_thread() -> bool:
@@ -67,9 +67,16 @@ async def in_database(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
 
     A cancelled caller leaves at once; the function still runs to its end.
     """
+    return await start_in_database(function, *args, **kwargs)
+
+
+def start_in_database(
+    function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> asyncio.Future[R]:
+    """As `in_database`, for whoever waits in a way of their own: it has begun, and needs no task."""
     context = contextvars.copy_context()
     work = partial(context.run, _with_fresh_connections, partial(function, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_pool, work)
+    return _pool.start(work)
 
 
 def leave_database() -> None:

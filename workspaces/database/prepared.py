@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from inspect import getattr_static
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
@@ -24,6 +24,11 @@ from workspaces.database import statement_cursor
 from workspaces.database.row_security import everywhere
 
 _Row = TypeVar("_Row", bound=models.Model)
+
+PLAIN_ATTRIBUTES: Final[frozenset[type]] = frozenset(
+    {DeferredAttribute, ForeignKeyDeferredAttribute}
+)
+"""Of fields that do nothing of their own when they are given a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +268,7 @@ def _shape_of(compiler: Any, own: BaseDatabaseWrapper) -> _Shape:
 
 def _is_plain(model: type[models.Model], names: Iterable[str]) -> bool:
     kinds = {type(getattr_static(model, name)) for name in names}
-    return kinds <= {DeferredAttribute, ForeignKeyDeferredAttribute}
+    return kinds <= PLAIN_ATTRIBUTES
 
 
 def _mark(kind: type[UUID] | type[str] | type[int], number: int) -> UUID | str | int:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from inspect import getattr_static
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field
-from django.db.models.base import ModelBase
+from django.db.models.base import ModelBase, ModelState
+from django.db.models.signals import post_init, pre_init
 from django.db.transaction import mark_for_rollback_on_error
 
 from workspaces.database import statement_cursor
+from workspaces.database.prepared import PLAIN_ATTRIBUTES
 
 _Row = TypeVar("_Row", bound=models.Model)
 _PLAIN_FIELDS = (models.CharField, models.TextField, models.IntegerField, models.BooleanField)
@@ -36,11 +39,40 @@ class _Column:
     """The field itself makes the value when a row is saved."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """How a new row of a model begins, as `Model.__init__` of Django would have it."""
+
+    names: frozenset[str]
+    """Of the columns' values."""
+    constants: dict[str, Any]
+    made: tuple[tuple[str, Callable[[], Any]], ...]
+    """Defaults that are made anew for each row."""
+    guarded: tuple[str, ...]
+    """Names whose fields do something of their own when they are given a value."""
+
+
 class WrittenOften(models.Model):
     """A row that such statements add and change; all else Django does."""
 
     class Meta:
         abstract = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Django asks each field of the model, which takes as long as to write the row's values down.
+        beginning = None if args or _is_heard() else _beginning(type(self))
+        if beginning is None or not beginning.names.issuperset(kwargs):
+            super().__init__(*args, **kwargs)
+            return
+        self._state = ModelState()
+        own = self.__dict__
+        own.update(beginning.constants)
+        for name, make in beginning.made:
+            if name not in kwargs:
+                own[name] = make()
+        own.update(kwargs)
+        for name in beginning.guarded:
+            setattr(self, name, own.pop(name))
 
     def save(
         self,
@@ -84,6 +116,34 @@ def update_if_there(row: WrittenOften, names: Iterable[str]) -> None:
     """Change these fields of a stored row; a row that has been deleted stays so. Their values are plain, no expressions."""
     changed = _prepared(type(row)).change(row, frozenset(names))
     assert changed is not None
+
+
+def _is_heard() -> bool:
+    """Whether somebody wants to hear of new instances."""
+    return bool(pre_init.receivers or post_init.receivers)
+
+
+@cache
+def _beginning(model: type[models.Model]) -> _Beginning:
+    constants: dict[str, Any] = {}
+    made: list[tuple[str, Callable[[], Any]]] = []
+    fields = [one for one in model._meta.concrete_fields if not getattr(one, "generated", False)]
+    for field in fields:
+        is_made = callable(field.default) if field.has_default() else field.has_db_default()
+        if is_made:
+            made.append((field.attname, field.get_default))
+        else:
+            constants[field.attname] = field.get_default()
+    return _Beginning(
+        names=frozenset(one.attname for one in fields),
+        constants=constants,
+        made=tuple(made),
+        guarded=tuple(
+            one.attname
+            for one in fields
+            if type(getattr_static(model, one.attname)) not in PLAIN_ATTRIBUTES
+        ),
+    )
 
 
 @cache

@@ -7,6 +7,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, TypeAlias, cast
 
 import anyio
@@ -110,6 +111,11 @@ def _withheld(request: httpx2.Request) -> httpx2.Response:
     return httpx2.Response(status, request=request)
 
 
+def _within(seconds: float | None) -> AbstractContextManager[object]:
+    """A block that raises TimeoutError when its time is up; None: it has no end."""
+    return nullcontext() if seconds is None else anyio.fail_after(seconds)
+
+
 class EgressTransport(httpx2.AsyncBaseTransport):
     """Sends requests to allowed addresses only, and reads answers within bounds."""
 
@@ -121,6 +127,8 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         encrypted = self._guarded(GuardedBackend(networks=networks))
         plain = self._guarded(GuardedBackend(networks=networks, only_networks=True))
         self._inner = {"https": encrypted, "wss": encrypted, "http": plain, "ws": plain}
+        self._checked = ("", "")
+        """The URL that was checked last, and its scheme: most clients ask one."""
 
     @staticmethod
     def _guarded(backend: GuardedBackend) -> httpx2.AsyncHTTPTransport:
@@ -140,14 +148,14 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         if WITHHELD in request.extensions:
             return _withheld(request)
         try:
-            endpoint = parse_endpoint(str(request.url), schemes=(*HTTP_SCHEMES, *WEBSOCKET_SCHEMES))
+            scheme = self._scheme_of(str(request.url))
         except InvalidEndpoint as error:
             raise httpx2.UnsupportedProtocol(error.message, request=request) from error
         request.headers["accept-encoding"] = "identity"
         started = time.monotonic()
         try:
-            with anyio.fail_after(self._bounds.total_seconds):
-                response = await self._inner[endpoint.scheme].handle_async_request(request)
+            with _within(self._bounds.total_seconds):
+                response = await self._inner[scheme].handle_async_request(request)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(
                 "The server did not answer in time.", request=request
@@ -178,6 +186,14 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             pace=self._pace if is_stream else None,
         )
         return response
+
+    def _scheme_of(self, url: str) -> str:
+        """The scheme of a URL that may be asked. Raises InvalidEndpoint."""
+        checked, scheme = self._checked
+        if url != checked:
+            scheme = parse_endpoint(url, schemes=(*HTTP_SCHEMES, *WEBSOCKET_SCHEMES)).scheme
+            self._checked = (url, scheme)
+        return scheme
 
     async def aclose(self) -> None:
         for transport in dict.fromkeys(self._inner.values()):

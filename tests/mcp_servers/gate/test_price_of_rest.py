@@ -16,6 +16,7 @@ from channels.db import database_sync_to_async as sync_to_async
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.gate.crowds import Crowd, make_tools, sign_in
 from tests.price import counted
+from workspaces.database.threads import DatabaseThreads
 
 _OURS = ("request", "database")
 """Threads of requests, and those of `in_database`; others work on the process's own account."""
@@ -27,13 +28,19 @@ def hand_overs() -> Iterator[Counter[str]]:
     found: Counter[str] = Counter()
     lock = threading.Lock()
     submit, wake = ThreadPoolExecutor.submit, asyncio.BaseEventLoop.call_soon_threadsafe
+    start = DatabaseThreads.start
 
     def submitted(self: Any, *args: Any, **kwargs: Any) -> Any:
         prefix: str = self._thread_name_prefix
-        if prefix.startswith(_OURS):
+        if prefix == "request":
             with lock:
-                found[f"thread: {prefix}"] += 1
+                found["thread: request"] += 1
         return submit(self, *args, **kwargs)
+
+    def started(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with lock:
+            found["thread: database"] += 1
+        return start(self, *args, **kwargs)
 
     def woken(self: Any, *args: Any, **kwargs: Any) -> Any:
         caller = threading.current_thread().name
@@ -44,6 +51,7 @@ def hand_overs() -> Iterator[Counter[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ThreadPoolExecutor, "submit", submitted)
+        patch.setattr(DatabaseThreads, "start", started)
         patch.setattr(asyncio.BaseEventLoop, "call_soon_threadsafe", woken)
         yield found
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.db import DatabaseError, connection, models, transaction
+from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Lower
 from django.forms import model_to_dict
 from django.test.utils import CaptureQueriesContext
@@ -19,7 +22,9 @@ from chat.services.conversations import create_conversation
 from chat.values import MessageRole, MessageStatus
 from tests.factories import Tenant
 from workspaces.database import row_security
-from workspaces.database.prepared_writes import insert
+from workspaces.database.prepared_writes import WrittenOften, insert
+from workspaces.database.sqlite.base import _converted
+from workspaces.secrets import Secret
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]
 
@@ -194,3 +199,56 @@ def test_the_database_keeps_an_insertion_of_many_rows(tenant: Tenant) -> None:
             [f'INSERT INTO "{AuditEntry._meta.db_table}"%'],
         )
         assert cursor.fetchone()[0] == (0 if row_security.is_on() else 1)
+
+
+def test_a_new_row_is_as_django_makes_it(tenant: Tenant) -> None:
+    """REL-2904: whatever is left out has its default, made anew where it can be changed; other names are refused."""
+    often = [one for one in apps.get_models() if issubclass(one, WrittenOften)]
+    assert len(often) > 5
+    for model in often:
+        ours, djangos = model(), model.__new__(model)
+        models.Model.__init__(djangos)
+        assert ours._state.adding
+        assert vars(ours).keys() == vars(djangos).keys()
+        for field in model._meta.concrete_fields:
+            value, wanted = getattr(ours, field.attname), getattr(djangos, field.attname)
+            assert type(value) is type(wanted), field
+            if not callable(field.default) and not isinstance(wanted, DatabaseDefault):
+                assert value == wanted, field
+    assert AuditEntry().details is not AuditEntry().details
+    assert AuditBody(key="of its own").key == Secret("of its own")
+    message = message_of(tenant)
+    assert Message(conversation=message.conversation).conversation is message.conversation
+    unknown: dict[str, Any] = {"no_such_field": 1}
+    with pytest.raises(TypeError, match="no_such_field"):
+        AuditEntry(**unknown)
+
+
+def test_a_new_row_costs_little(tenant: Tenant) -> None:
+    """REL-2904: Django asks each of an entry's 48 fields; here a row's defaults are looked up once."""
+    entry_of(tenant)
+    asked: list[str] = []
+
+    def look(frame: Any, event: str, _argument: object) -> None:
+        if event == "call":
+            asked.append(frame.f_code.co_name)
+
+    sys.setprofile(look)
+    try:
+        AuditEntry(action="tool_call.requested", actor_label="a", duration_ms=7)
+    finally:
+        sys.setprofile(None)
+    assert len(asked) < 20, asked
+
+
+@pytest.mark.sqlite
+def test_sqlite_looks_through_a_statement_once() -> None:
+    """REL-2905: to find the places of values took longer than to hand a statement over; what it says stays the same."""
+    _converted.cache_clear()
+    with connection.cursor() as cursor:
+        for number in range(3):
+            cursor.execute("SELECT %s, '%%s', '?', 5 %% 3", [number])
+            assert cursor.fetchone() == (number, "%s", "?", 2)
+        cursor.execute("SELECT %(a)s", {"a": 4})
+        assert cursor.fetchone() == (4,)
+    assert _converted.cache_info().hits == 2

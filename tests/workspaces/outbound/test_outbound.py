@@ -20,6 +20,7 @@ from tests.workspaces.outbound.networks import LOOPBACK
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound import Bounds, is_allowed_address, names, parse_endpoint
+from workspaces.outbound.egress import EgressTransport
 
 REFUSED_ADDRESSES = [
     "0.0.0.0",
@@ -446,7 +447,7 @@ def test_the_environments_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_library_still_takes_our_backend() -> None:
     """Contract: the private attribute that our address check hangs on exists."""
-    transport = outbound.EgressTransport(bounds=Bounds(), networks=())
+    transport = EgressTransport(bounds=Bounds(), networks=())
     for inner in transport._inner.values():
         assert isinstance(inner._pool._network_backend, outbound.GuardedBackend)
 
@@ -513,3 +514,21 @@ async def test_lookups_of_a_process_have_an_end(monkeypatch: pytest.MonkeyPatch)
     is_over.set()
     assert await asyncio.gather(*waiting) == [[], [], []]
     assert await lookups.addresses_of("another.example", 443) == []
+
+
+async def test_a_client_checks_each_url_anew() -> None:
+    """REL-2906: the URL that a client asks again is not read again, and one that differs in a character is."""
+    transport = EgressTransport(bounds=Bounds(), networks=())
+    good = "https://example.org/mcp"
+    assert [transport._scheme_of(url) for url in (good, good, "http://example.org/")] == [
+        "https",
+        "https",
+        "http",
+    ]
+    for bad in ("https://example.org:22/mcp", "ftp://example.org/", f"{good}\\"):
+        assert transport._scheme_of(good) == "https"
+        with pytest.raises(InvalidEndpoint):
+            transport._scheme_of(bad)
+        with pytest.raises(InvalidEndpoint):
+            transport._scheme_of(bad)
+    await transport.aclose()

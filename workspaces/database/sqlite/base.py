@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from functools import lru_cache
 from typing import Any, Final
 
 from django.db.backends.sqlite3 import base
@@ -21,12 +22,17 @@ _queues: dict[str, WriterQueue] = {}
 _lock = threading.Lock()
 _PATIENCE_SECONDS: Final = 20.0
 """Where the settings name no time."""
+_LONG_STATEMENT: Final = 10_000
+"""Characters. What is longer is made for one occasion, and is not kept."""
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that stands in the queue from before its transaction begins until it has ended."""
 
     _leave: weakref.finalize[Any, Any] | None = None
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        return self.connection.cursor(factory=_Cursor)
 
     def _start_transaction_under_autocommit(self) -> None:
         queue = _queue_of(str(self.settings_dict["NAME"]))
@@ -62,6 +68,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
+
+
+class _Cursor(base.SQLiteCursorWrapper):
+    """Django's, which looks through each statement for its places. Those that come again are looked through once."""
+
+    def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
+        if param_names is not None or len(query) > _LONG_STATEMENT:
+            return str(super().convert_query(query, param_names=param_names))
+        return _converted(query)
+
+
+@lru_cache(maxsize=512)
+def _converted(query: str) -> str:
+    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
 def _queue_of(name: str) -> WriterQueue:
