@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
