@@ -94,9 +94,9 @@ def test_an_entry_whose_connection_breaks_while_it_is_counted_is_not_taken_for_w
         return execute(sql, params, many, context)
 
     granted = prepare(draft(tenant, action=Action.APPROVAL_GRANTED, call_id=uuid7()))
-    with pytest.raises(AuditUnavailable), transaction.atomic():
-        with connection.execute_wrapper(break_it):
-            record(granted)
+    broken = connection.execute_wrapper(break_it)
+    with pytest.raises(AuditUnavailable), transaction.atomic(), broken:
+        record(granted)
     entries = AuditEntry.objects.for_workspace(tenant.workspace)
     assert not entries.filter(pk=granted.entry.pk).exists()
 
