@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from audit.models import AuditEntry, AuditHead, PendingSeal
-from audit.sealing.rotation import find_missing_key, newest_checkpoint
+from audit.sealing.rotation import missing_key_after, newest_checkpoint
 from audit.sealing.sealer import sealed_since_start
 from audit.storable import mapping_of
 from audit.verification.online import last_verification, seen_until
@@ -95,5 +95,5 @@ def health() -> LogHealth:
         entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
         sealed_since_start=sealed,
         sealed_per_second=sealed / seconds if seconds else 0.0,
-        is_key_missing=find_missing_key() is not None,
+        is_key_missing=missing_key_after(newest) is not None,
     )

@@ -81,12 +81,12 @@ def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     ages = _ages(waiting, now)
     alerts = Alert.objects.for_workspace(workspace).select_related("rule")
     open_alerts = list(alerts.filter(ended_at=None)[:_MOST])
-    header = header_of(request)
+    log_state = facts.log_state(workspace.pk)
+    header = header_of(request, log_state=log_state)
     streams = [
         row_of(one, is_held=header["is_restored"])
         for one in streams_of(workspace.pk).select_related("state")
     ]
-    log_state = facts.log_state(workspace.pk)
     jobs = [*_own_jobs(workspace.pk, now, log_state), *providers.jobs_of(workspace.pk)]
     changes = (
         AuditEntry.objects.for_workspace(workspace)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -223,6 +225,21 @@ class UncountedEntries:
                 yield place, number
 
 
+_tails: Final[ContextVar[dict[tuple[UUID, tuple[int, int]], UncountedEntries] | None]] = ContextVar(
+    "tails", default=None
+)
+
+
+@contextmanager
+def one_tail() -> Iterator[None]:
+    """Read the tail once for all that is read inside, as long as the counters stand still."""
+    token = _tails.set({})
+    try:
+        yield
+    finally:
+        _tails.reset(token)
+
+
 def read_with_tail(workspace_id: UUID, read: Callable[[UncountedEntries], T]) -> T:
     """Call `read` with the tail that belongs to the counters it reads.
 
@@ -230,12 +247,21 @@ def read_with_tail(workspace_id: UUID, read: Callable[[UncountedEntries], T]) ->
     """
     for _ in range(_ATTEMPTS):
         before = _place(workspace_id)
-        found = read(tail_of(workspace_id, before))
+        found = read(_kept_tail_of(workspace_id, before))
         if _place(workspace_id) == before:
             return found
     with transaction.atomic():
         RollupCursor.objects.select_for_update().filter(chain_id=workspace_id).first()
         return read(tail_of(workspace_id, _place(workspace_id)))
+
+
+def _kept_tail_of(workspace_id: UUID, place: tuple[int, int]) -> UncountedEntries:
+    kept = _tails.get()
+    if kept is None:
+        return tail_of(workspace_id, place)
+    if (workspace_id, place) not in kept:
+        kept[workspace_id, place] = tail_of(workspace_id, place)
+    return kept[workspace_id, place]
 
 
 def tail_of(workspace_id: UUID, place: tuple[int, int]) -> UncountedEntries:

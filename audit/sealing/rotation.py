@@ -36,7 +36,11 @@ def key_in_use(checkpoint: AuditCheckpoint | None = None) -> SigningKey:
     Raises:
         SigningKeyMissing: it is not in the settings.
     """
-    key_id = key_id_after(checkpoint or newest_checkpoint())
+    return _key_after(checkpoint or newest_checkpoint())
+
+
+def _key_after(checkpoint: AuditCheckpoint | None) -> SigningKey:
+    key_id = key_id_after(checkpoint)
     if key_id is None:
         return signing_keys()[0]
     key = find_key(key_id)
@@ -47,8 +51,13 @@ def key_in_use(checkpoint: AuditCheckpoint | None = None) -> SigningKey:
 
 def find_missing_key() -> str | None:
     """The id of the key in use, if it is not in the settings; then nothing can be signed."""
+    return missing_key_after(newest_checkpoint())
+
+
+def missing_key_after(newest: AuditCheckpoint | None) -> str | None:
+    """The same, for whoever has read the newest statement."""
     try:
-        key_in_use()
+        _key_after(newest)
     except SigningKeyMissing as error:
         return error.key_id
     return None

@@ -103,7 +103,11 @@ def record(draft: EntryDraft | PreparedEntry) -> AuditEntry:
         raise AuditUnavailable(details={"action": entry.action}) from error
     try:
         count_entry(entry)
-    except DatabaseError:  # the entry stands; a number that nobody counted does not undo it
+    except DatabaseError as error:
+        if connection.needs_rollback:
+            # The caller's transaction is lost, and the entry with it. Django would end it without a word.
+            raise AuditUnavailable(details={"action": entry.action}) from error
+        # The entry stands; a number that nobody counted does not undo it.
         logger.warning("audit_entry_not_counted", exc_info=True)
     return entry
 

@@ -17,6 +17,7 @@ from workspaces.restore_detection import is_unconfirmed
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
+    from audit.reports.facts import LogState
     from workspaces.middleware import WorkspaceRequest
 
 _TABS = (
@@ -31,8 +32,14 @@ _TABS = (
 )
 
 
-def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
-    """Give the pages of the log that this person may open, and the files of what the page shows."""
+def header_of(
+    request: WorkspaceRequest, query: str = "", *, log_state: LogState | None = None
+) -> dict[str, Any]:
+    """Give the pages of the log that this person may open, and the files of what the page shows.
+
+    Args:
+        log_state: how the log is, if the page has looked.
+    """
     workspace = workspace_of(request)
     tabs = []
     for name, label, route, permission in _TABS:
@@ -50,7 +57,9 @@ def header_of(request: WorkspaceRequest, query: str = "") -> dict[str, Any]:
         "people_url": reverse("workspaces:members", args=[workspace.slug])
         if looks_after_people
         else "",
-        "is_log_unsigned": find_missing_key() is not None,
+        "is_log_unsigned": log_state.health.is_key_missing
+        if log_state
+        else find_missing_key() is not None,
         "is_restored": is_unconfirmed(),
         "can_export": can_export,
         "export_formats": _formats(workspace.slug, query) if can_export else [],

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.filters import ENTRIES, SORTS, EntryFilter, read_filter
 from audit.models import SavedView
+from audit.rollups.reading import one_tail
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
 from audit.views.rows import shown_rows
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 @require_GET
 @login_required
+@one_tail()
 def entries(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """The log of a workspace, filtered, with its numbers; a live list gets what changed of it."""
     workspace = workspace_of(request)

@@ -27,7 +27,7 @@ from audit.reports.charts import TimeAxis, unit_in_words
 from audit.reports.figures import FIGURES, MORE_IS_BAD, as_time, change_of, value_of
 from audit.reports.report import BY, MOST_TOOLS, AuditReport, Figure, ReportSeries, report_of
 from audit.rollups import ERROR
-from audit.rollups.reading import TimeRange
+from audit.rollups.reading import TimeRange, one_tail
 from audit.views.files import give_report
 from audit.views.filtering import filter_context
 from audit.views.header import header_of, saved_views, schedule_url
@@ -57,6 +57,7 @@ _DRILL = {
 
 @require_GET
 @login_required
+@one_tail()
 def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """What happened in a time, in numbers, charts and lists."""
     workspace = workspace_of(request)
@@ -71,6 +72,7 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
     span = report.span
     page_url = reverse("audit:reports", args=[workspace_slug])
     log = _Log(reverse("audit:entries", args=[workspace_slug]), span, wanted)
+    around = _around(workspace.pk, span, log.url)
     context: dict[str, Any] = {
         "section": "audit",
         "tab": "reports",
@@ -116,12 +118,12 @@ def reports_page(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse
         "never_used": facts.never_used(workspace.pk, report.used) if not wanted.is_narrowed else [],
         "changes": facts.definition_changes(narrowed, span),
         "changes_url": log.to(action=Action.CONFIG_CHANGED.value),
-        **_around(workspace.pk, span, log.url),
+        **around,
         "may_limit": has_permission(
             request.actor, Permission.MANAGE_MEMBERS, workspace_id=workspace.pk
         ),
         **filter_context(wanted, workspace.pk, page_url, usual=_USUAL_RANGE, has_order=False),
-        **header_of(request, _query_of_log(span, wanted)),
+        **header_of(request, _query_of_log(span, wanted), log_state=around["log_state"]),
         "report_file": f"{reverse('audit:report-file', args=[workspace_slug])}?"
         + wanted.as_query(by=by if by != "outcome" else ""),
         "schedule_url": schedule_url(request, f"{wanted.as_query()}&format={exports.PDF}"),

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Sum
 from django.utils.translation import gettext as _
 
@@ -33,6 +31,7 @@ from chat.models import (
 )
 from chat.values import ArtifactOrigin
 from workspaces.actors import Actor
+from workspaces.database import after_commit
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.roles import Permission, require
 
@@ -299,7 +298,7 @@ def forget_contents(conversation: Conversation) -> None:
     """In the transaction that deletes a conversation, before it does: have the contents removed after."""
     paths = contents_of(conversation)
     if paths:
-        transaction.on_commit(partial(drop_contents, conversation.workspace_id, paths))
+        after_commit(drop_contents, conversation.workspace_id, paths)
 
 
 @contextmanager

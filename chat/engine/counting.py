@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
@@ -21,6 +20,7 @@ from chat.providers.spending import Allowance, Bill, CrossedThreshold, Payer
 from chat.providers.spending_notices import charge
 from chat.providers.spending_words import near_in_words
 from workspaces.actors import Actor, Source
+from workspaces.database import after_commit
 from workspaces.errors import NotFound
 
 ANSWER: Final = "answer"
@@ -109,8 +109,7 @@ def _unread_bill(turn: Turn) -> Bill:
 
 def _charge(turn: Turn, bill: Bill, usage: TokenCount) -> None:
     for crossed in charge(bill, usage, turn.finished_at):
-        notify = partial(_tell_person, turn.workspace_id, turn.conversation_id, turn.pk, crossed)
-        transaction.on_commit(notify, robust=True)
+        after_commit(_tell_person, turn.workspace_id, turn.conversation_id, turn.pk, crossed)
 
 
 def _tell_person(

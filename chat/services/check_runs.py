@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -39,7 +38,7 @@ from chat.services.conversations import create_conversation
 from chat.services.turns import send_message, stop_turn
 from workspaces.actors import Actor, Source
 from workspaces.changes import record_created, record_deleted
-from workspaces.database import database_now
+from workspaces.database import after_commit, database_now
 from workspaces.errors import Conflict, DomainError, InvalidInput
 from workspaces.jobs.sweeping import sweep
 from workspaces.middleware import actor_for
@@ -123,7 +122,7 @@ def start_run(
             )
     except IntegrityError as error:
         raise Conflict(_BUSY) from error
-    transaction.on_commit(partial(advance_run, run))
+    after_commit(advance_run, run)
     run.refresh_from_db()
     return run
 

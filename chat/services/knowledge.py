@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Final
 
 from django.conf import settings
@@ -29,7 +28,7 @@ from chat.models import Bud, KnowledgeFile, KnowledgePassage
 from chat.services.buds import require_edit
 from workspaces.actors import Actor
 from workspaces.changes import record_created, record_deleted
-from workspaces.database import wait_for
+from workspaces.database import after_commit, wait_for
 from workspaces.delivery.announcements import Announcement, announce
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.holding import hold
@@ -103,7 +102,7 @@ def remove_knowledge(*, file: KnowledgeFile, actor: Actor) -> None:
         if found is None:
             return  # somebody else has removed it
         record_deleted(found, actor=actor)
-        transaction.on_commit(partial(drop_contents, bud.workspace_id, [found.path]))
+        after_commit(drop_contents, bud.workspace_id, [found.path])
         found.delete()
         _tell(bud, has_knowledge=rows.exists())
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
-
-from django.db import transaction
 
 from audit.retention.erasing import ErasedThings, LeftBehind, register_left_behind
 from chat.artifacts.rows import drop_contents
@@ -27,6 +24,7 @@ from chat.models import (
 from chat.models.buds import BudVisibility
 from workspaces.actors import Actor
 from workspaces.changes import record_changed
+from workspaces.database import after_commit
 
 _LONG_AGO: Final = datetime(1900, 1, 1, tzinfo=UTC)
 """Deleted then: sweeps erase it, however long deleted chats are kept."""
@@ -87,7 +85,7 @@ def _empty(bud: Bud, actor: Actor) -> None:
     """Take out all that was written for a bud. It goes with its chats; where others once used it, its name stays in theirs."""
     files = KnowledgeFile.objects.for_workspace(bud.workspace_id).filter(bud=bud)
     paths = list(files.values_list("path", flat=True))
-    transaction.on_commit(partial(drop_contents, bud.workspace_id, paths))
+    after_commit(drop_contents, bud.workspace_id, paths)
     for kind in _IN_A_BUD:
         rows = kind.objects.for_workspace(bud.workspace_id).filter(bud=bud)
         for row in rows if kind in _TOLD else ():

@@ -33,7 +33,7 @@ from chat.services.share_ends import drop_shared_by
 from chat.services.spending_limits import forget_limit_of
 from chat.values import ImportStatus, TurnStatus
 from workspaces.changes import ConfigurationChange
-from workspaces.database import database_now
+from workspaces.database import after_commit, database_now
 from workspaces.errors import NotFound
 
 LEFT = _("Stopped because you left the workspace.")
@@ -71,9 +71,7 @@ def _end_turns(workspace_id: UUID, user_id: UUID, notice: str) -> None:
     turns.update(stop_requested_at=Now())
     # Conversations are locked before a transaction begins, see chat.live.recording.
     for turn_id, conversation_id in found:
-        transaction.on_commit(
-            partial(_end, workspace_id, turn_id, conversation_id, notice), robust=True
-        )
+        after_commit(_end, workspace_id, turn_id, conversation_id, notice)
 
 
 def _end(workspace_id: UUID, turn_id: UUID, conversation_id: UUID, notice: str) -> None:

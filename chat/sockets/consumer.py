@@ -42,6 +42,7 @@ from workspaces.database import in_database, is_unavailable
 from workspaces.database.row_security import reach_of, set_reach
 from workspaces.delivery.announcements import (
     SERVER_CHECKED,
+    deafness,
     serve_from,
     user_group,
     workspace_group,
@@ -98,6 +99,15 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
 
         try:
             await super().__call__(scope, receive, send_unless_gone)
+        except Exception as error:
+            if hasattr(self, "channel_name"):
+                raise
+            # The layer gave it none. Whatever one raises: the page comes again, and Redis is told of elsewhere.
+            deafness.note(error)
+            await send_unless_gone({"type": "websocket.accept"})
+            await send_unless_gone(
+                {"type": "websocket.close", "code": CloseCode.TRY_AGAIN_LATER.value}
+            )
         finally:
             # However the socket ended, also by a fault of ours: nothing of it lives on.
             await self._tear_down()

@@ -295,7 +295,7 @@ class CloseCode(IntEnum):
     SERVICE_RESTART = (1012, "This process is shutting down. Reconnect; another one takes over.")
     TRY_AGAIN_LATER = (
         1013,
-        "You did not answer a `check` for 45 seconds. Reconnect when you can read again.",
+        "You did not answer a `check` for 45 seconds, or Trellis can't reach Redis. Reconnect after a pause.",
     )
     SIGN_IN_AGAIN = (4401, "There is no session, or it has ended. Sign in before you reconnect.")
     NOT_A_MEMBER = (

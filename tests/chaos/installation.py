@@ -24,9 +24,14 @@ from config.bootstrap import PYTHON, ROOT, VENV, child_environment
 from config.keys import generate_keys
 from tests.chaos.scenery import CountingTools, PlannedModel
 from tests.own_redis import start_redis
+from tests.patience import wait_until
 from tests.ports import free_port
 
 START_SECONDS = 600.0
+SERVICE_SECONDS = 60.0
+"""For PostgreSQL to end, or to answer again: on a machine with nothing to spare it needs some of it."""
+_ANSWER_SECONDS = 20
+"""For what a service is asked from here."""
 
 
 class Missing(Exception):
@@ -80,20 +85,38 @@ class Services:
     def flush_redis(self) -> None:
         import redis
 
-        with contextlib.closing(redis.Redis(port=self.redis_port)) as client:
+        client = redis.Redis(port=self.redis_port, socket_timeout=_ANSWER_SECONDS)
+        with contextlib.closing(client):
             client.flushall()
 
     def stop_postgresql(self) -> None:
-        """As after a crash: nothing is closed, and what was committed is there afterwards."""
+        """As after a crash: nothing is closed, and what was committed is there afterwards.
+
+        Raises:
+            AssertionError: it has not ended. Who starts it then finds the old one, which ends, and no new one.
+        """
         pid = self.postgresql.get_pid()
         assert pid is not None
         os.kill(pid, signal.SIGQUIT)
-        deadline = time.monotonic() + 10
-        while (self.postgresql.pgdata / "postmaster.pid").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        file = self.postgresql.pgdata / "postmaster.pid"
+        wait_until(lambda: not file.exists(), SERVICE_SECONDS, "the end of PostgreSQL", pause=0.05)
 
     def start_postgresql(self) -> None:
-        self.postgresql.start()
+        """Start it, and wait until it answers.
+
+        Raises:
+            AssertionError: it does not.
+        """
+        wait_until(self._starts, SERVICE_SECONDS, "the start of PostgreSQL", pause=0.5)
+
+    def _starts(self) -> bool:
+        import psycopg
+
+        # Its library gives it ten seconds. Asked again, it finds the one that it has started.
+        with contextlib.suppress(subprocess.SubprocessError, psycopg.OperationalError):
+            self.postgresql.start()
+            return bool(self.execute("SELECT 1"))
+        return False
 
     def restart_postgresql(self) -> None:
         self.stop_postgresql()
@@ -104,7 +127,10 @@ class Services:
         import psycopg
 
         url = urlunsplit(urlsplit(self.database_url)._replace(path=f"/{database}"))
-        with psycopg.connect(url, autocommit=True) as connection:
+        limit = f"-c statement_timeout={_ANSWER_SECONDS}s"
+        with psycopg.connect(
+            url, autocommit=True, connect_timeout=_ANSWER_SECONDS, options=limit
+        ) as connection:
             cursor = connection.execute(statement)
             return list(cursor.fetchall()) if cursor.description else []
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import faulthandler
 import json
 import os
 import random
@@ -25,7 +26,7 @@ from typing import Any
 import httpx2
 from uuid_utils.compat import uuid7
 
-from tests.chaos.installation import Installation, Missing, installation
+from tests.chaos.installation import START_SECONDS, Installation, Missing, installation
 from tests.chaos.scenery import DESTROY, MERGE, READ, Plan
 
 SIDE_BY_SIDE = 8
@@ -35,6 +36,12 @@ PATIENCE = 45.0
 """Seconds that somebody waits for anything amid the trouble."""
 MOST_SECONDS_OF_PEACE = 240.0
 """After it, what has not come in peace either never comes."""
+SERVED_SECONDS = 120.0
+"""For a server to answer after its start."""
+HARM_SECONDS = 240.0
+"""For a harm, which ends with what was hurt being there again."""
+MORE_SECONDS = 900.0
+"""Beside the turns and the start of servers: for the first rows, the last harm and the verdict."""
 SHAPES: tuple[tuple[tuple[str, ...], ...], ...] = (
     (),
     ((READ,),),
@@ -104,6 +111,7 @@ class Person:
         self._account = account
         self._peace = peace
         self._dice = dice
+        self.waits_for = "nothing yet"
         self._client = httpx2.AsyncClient(timeout=20, trust_env=False)
         self._headers = {
             "Authorization": f"Bearer {made.seeded.token}",
@@ -137,6 +145,7 @@ class Person:
 
     async def _see_it_end(self, conversation: str, started: float, stops_at: float | None) -> None:
         path = f"/api/conversations/{conversation}/messages/?page_size=100"
+        self.waits_for = f"the end of {conversation}"
         with self._peace.patience() as it_lasts:
             while it_lasts():
                 messages = (await self._insist("GET", path))["results"]
@@ -157,7 +166,7 @@ class Person:
                             stops_at = None
                             await self._try("POST", f"/api/turns/{state['id']}/stop/", {})
                 await asyncio.sleep(0.15)
-        self._account.stuck.append(conversation)
+        self._account.stuck.append(f"the turns of {conversation} do not end")
 
     async def _decide(self, turn: str) -> None:
         for call in await self._insist("GET", f"/api/turns/{turn}/tool-calls/"):
@@ -177,6 +186,7 @@ class Person:
 
     async def _send_by_socket(self, conversation: str, plan: Plan) -> None:
         """As a page does: over and over with the same id, until it hears that it was taken."""
+        self.waits_for = f"a socket that takes a message of {conversation}"
         client_id = str(uuid7())
         command = {
             "type": "send",
@@ -215,6 +225,7 @@ class Person:
 
     async def _insist(self, method: str, path: str, body: Any = None) -> Any:
         """Until some process gives a good answer."""
+        self.waits_for = f"{method} {path}"
         with self._peace.patience() as it_lasts:
             while it_lasts():
                 answer = await self._try(method, path, body)
@@ -241,7 +252,7 @@ Harm = Callable[[], Awaitable[None]]
 
 
 class Trouble:
-    """Does one harm after another, each of which ends by itself."""
+    """Does one harm after another, each of which ends with what was hurt being there again."""
 
     def __init__(
         self,
@@ -271,22 +282,36 @@ class Trouble:
             self._restart_postgresql,
         ]
 
-    async def go_on(self) -> None:
-        """Until cancelled; to one of the servers, and to what all rest on at the same time."""
+    async def go_on(self, until: asyncio.Event) -> None:
+        """To one of the servers, and to what all rest on at the same time."""
         await asyncio.gather(
-            self._do(self._to_servers, 0.5, 2.5), self._do(self._to_the_rest, 2.0, 6.0)
+            self._do(self._to_servers, 0.5, 2.5, until),
+            self._do(self._to_the_rest, 2.0, 6.0, until),
         )
 
-    async def _do(self, kinds: list[Harm], least: float, most: float) -> None:
+    async def _do(self, kinds: list[Harm], least: float, most: float, until: asyncio.Event) -> None:
         """Every kind comes up before one comes twice."""
+        harms: list[Harm] = []
         while True:
-            harms = list(kinds)
-            self._dice.shuffle(harms)
-            for harm in harms:
-                await asyncio.sleep(self._dice.uniform(least, most))
-                await self._peace.end()
-                self._account.faults[harm.__name__.removeprefix("_")] += 1
-                await asyncio.shield(harm())
+            if not harms:
+                harms = list(kinds)
+                self._dice.shuffle(harms)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._dice.uniform(least, most)):
+                    await until.wait()
+            await self._peace.end()
+            if until.is_set():
+                return
+            await self._harm(harms.pop())
+
+    async def _harm(self, harm: Harm) -> None:
+        name = harm.__name__.removeprefix("_")
+        self._account.faults[name] += 1
+        try:
+            async with asyncio.timeout(HARM_SECONDS):
+                await harm()
+        except Exception as error:
+            self._account.odd.append(f"{name} did not end well: {error!r}")
 
     def _server(self) -> str:
         return self._dice.choice(["server0", "server1"])
@@ -341,11 +366,12 @@ class Trouble:
 
     async def _served(self, name: str) -> None:
         port = self._made.ports[int(name[-1])]
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + SERVED_SECONDS
         while time.monotonic() < deadline:
             if await asyncio.to_thread(self._made.status, port, "/healthz", 2.0) == 200:
                 return
             await asyncio.sleep(0.2)
+        raise TimeoutError(f"{name} does not serve")
 
 
 def _wait(process: Any, seconds: float) -> int | None:
@@ -358,32 +384,45 @@ def _wait(process: Any, seconds: float) -> int | None:
 
 
 async def live(
-    made: Installation, account: Account, *, turns: int, seed: int, lease: float
+    made: Installation, account: Account, *, turns: int, seed: int, lease: float, seconds: float
 ) -> None:
-    """So many turns, some side by side, with trouble all the while."""
+    """So many turns, some side by side, with trouble all the while.
+
+    Args:
+        seconds: after which nobody waits any more.
+    """
     left = turns
     peace = Peace()
 
-    async def talk(number: int) -> None:
+    async def talk(person: Person) -> None:
         nonlocal left
-        person = Person(made, account, peace, random.Random(f"{seed} person {number}"))
         try:
             while left > 0:
                 left -= 1
                 await person.live_through_a_turn()
+        except TimeoutError as error:
+            account.stuck.append(str(error))
         finally:
             await person.close()
 
+    people = {
+        asyncio.create_task(talk(person)): person
+        for number in range(SIDE_BY_SIDE)
+        for person in [Person(made, account, peace, random.Random(f"{seed} person {number}"))]
+    }
+    are_done = asyncio.Event()
     dice = random.Random(f"{seed} trouble")
-    trouble = asyncio.create_task(Trouble(made, account, peace, dice, lease_seconds=lease).go_on())
-    try:
-        await asyncio.gather(*(talk(number) for number in range(SIDE_BY_SIDE)))
-        if trouble.done():
-            trouble.result()
-    finally:
-        trouble.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await trouble
+    trouble = Trouble(made, account, peace, dice, lease_seconds=lease)
+    troubled = asyncio.create_task(trouble.go_on(are_done))
+    _, waiting = await asyncio.wait(people, timeout=seconds)
+    for late in waiting:
+        account.stuck.append(f"after {seconds:g} s somebody waits for {people[late].waits_for}")
+        late.cancel()
+    await asyncio.gather(*people, return_exceptions=True)
+    are_done.set()
+    await troubled
+    for one in people.keys() - waiting:
+        one.result()
 
 
 def _left_transactions(made: Installation) -> int:
@@ -427,7 +466,7 @@ def judge(made: Installation, account: Account) -> int:
     print(f"other violations    {sum(rules.values())}")
     print(f"odd answers         {len(account.odd)}")
     print(f"left transactions   {idle}")
-    for text in account.odd:
+    for text in (*account.stuck, *account.odd):
         print(f"  {text}")
     for rule, subject, text in output["violations"]:
         print(f"  {rule}  {subject}  {text}")
@@ -446,20 +485,28 @@ def main() -> int:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     turns = min(options.turns, 16) if options.short else options.turns
     print(f"seed                {seed}", flush=True)
-    account = Account()
+    account, began = Account(), time.monotonic()
     lease = 4.0 if options.short else 15.0
+    most = 300.0 + 15.0 * turns
+    # What hangs all the same is named, and left.
+    faulthandler.dump_traceback_later(most + START_SECONDS + MORE_SECONDS, exit=True)
     try:
         with installation(lease_seconds=lease if options.short else None) as made:
-            started = time.monotonic()
-            asyncio.run(live(made, account, turns=turns, seed=seed, lease=lease))
-            print(f"time                {time.monotonic() - started:.0f} s")
-            code = judge(made, account)
-            if code:
-                print(made.logs())
+            print(f"installed           {time.monotonic() - began:.0f} s", flush=True)
+            started, code = time.monotonic(), 1
+            try:
+                asyncio.run(live(made, account, turns=turns, seed=seed, lease=lease, seconds=most))
+                print(f"time                {time.monotonic() - started:.0f} s", flush=True)
+                code = judge(made, account)
+            finally:
+                if code:
+                    print(made.logs())
             return code
     except Missing as missing:
         print(missing)
         return 2
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":

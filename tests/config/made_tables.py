@@ -1,17 +1,21 @@
-"""What migrations make of an empty database: all at once, or one by one as in a database that was upgraded each time.
+"""What migrations make of an empty database, one by one, as in a database that was upgraded each time.
 
-python -m tests.config.made_tables at-once | one-by-one
+python -m tests.config.made_tables
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from bench.installation import own_or_none, prepare, set_up
+from bench.installation import own_or_none, set_up
 from tests.extent import IS_FULL
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
 SQUASHED = {
     "chat": "0001_squashed_0031_correct_abilities_of_models",
@@ -54,22 +58,24 @@ WHERE pronamespace = 'public'::regnamespace AND lanname IN ('plpgsql', 'sql')
 _POSTGRESQL = (_PG_COLUMNS, _PG_TABLES, _PG_INDEXES, _PG_CONSTRAINTS, _PG_TRIGGERS, _PG_FUNCTIONS)
 
 
-def main(way: str) -> None:
+def main() -> None:
     """Print a line for each column, index, constraint, trigger and function."""
     with tempfile.TemporaryDirectory() as folder, own_or_none() as database_url:
-        if way == "one-by-one":
-            set_up(folder, database_url)
-            _migrate_one_by_one()
-        else:
-            prepare(folder, database_url)
+        set_up(folder, database_url)
+        _migrate_one_by_one()
         from django.db import connection
 
-        with connection.cursor() as cursor:
-            for query in _SQLITE if connection.vendor == "sqlite" else _POSTGRESQL:
-                cursor.execute(query)
-                for row in sorted(map(repr, cursor.fetchall())):
-                    print(row)
+        for line in made_in(connection):
+            print(line)
         connection.close()
+
+
+def made_in(connection: BaseDatabaseWrapper) -> Iterator[str]:
+    """Give a line for each of them in a database."""
+    with connection.cursor() as cursor:
+        for query in _SQLITE if connection.vendor == "sqlite" else _POSTGRESQL:
+            cursor.execute(query)
+            yield from sorted(map(repr, cursor.fetchall()))
 
 
 def _migrate_one_by_one() -> None:
@@ -79,6 +85,7 @@ def _migrate_one_by_one() -> None:
     from django.db.migrations.recorder import MigrationRecorder
 
     from workspaces.database.first_tables import only_changed_models
+    from workspaces.database.row_security import everywhere
 
     recorder = MigrationRecorder(connection)
     recorder.ensure_schema()
@@ -87,10 +94,10 @@ def _migrate_one_by_one() -> None:
         recorder.record_applied(app, first)
     # Half a minute of one processor is what is spared where a database is new. It makes no table another one, as a run
     # for a release shows.
-    with nullcontext() if IS_FULL else only_changed_models():
+    with everywhere(), nullcontext() if IS_FULL else only_changed_models():
         call_command("migrate", verbosity=0, interactive=False)
     assert not set(SQUASHED.items()) & set(recorder.applied_migrations())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

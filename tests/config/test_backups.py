@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
@@ -345,29 +346,62 @@ def _runner(environment: dict[str, str]) -> Callable[..., str]:
     return run
 
 
+@contextmanager
+def _one_process(environment: dict[str, str]) -> Iterator[Callable[..., str]]:
+    """As `_runner`, in one process: most of what a command takes is to import everything."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.config.commands_in_one_process"],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked, answers = process.stdin, process.stdout
+
+        def run(*arguments: str, good: bool = True) -> str:
+            asked.write(f"{json.dumps(arguments)}\n")
+            asked.flush()
+            done = json.loads(answers.readline())
+            assert (done["code"] in (0, None)) is good, done
+            return str(done["output"])
+
+        last = threading.Timer(180, process.kill)
+        last.start()
+        try:
+            yield run
+        finally:
+            last.cancel()
+            asked.close()
+
+
 def test_a_damaged_database_is_replaced(backup: Path, tmp_path: Path) -> None:
     """REL-1582: that is what a backup is for. What was left of it is kept, and other commands say what to do."""
     if connection.vendor != "sqlite":
         pytest.skip("PostgreSQL looks after its own files")
     folder = tmp_path / "elsewhere"
-    run = _runner({**os.environ, "TRELLIS_DATA_DIR": str(folder)})
-    run("restore", str(backup))
+    environment = {**os.environ, "TRELLIS_DATA_DIR": str(folder)}
     database = folder / "trellis.sqlite3"
     page = 4096
-    for damaged in ((0, 1), (5, 12), (20, 200)):
-        with database.open("r+b") as file:
-            file.seek(damaged[0] * page)
-            file.write(b"\xff" * damaged[1] * page)
-        assert "database file is damaged" in run("doctor", good=False)
-        if damaged[0] == 0:
-            for command in (["verify_audit"], ["backup", str(tmp_path / "new.tar.gz")], ["up"]):
-                assert "Traceback" not in run(*command, good=False)
-            with hold(folder, waiting=lambda: None):
-                assert "still running" in run("restore", "--replace", str(backup), good=False)
-        assert "is kept: " in run("restore", "--replace", str(backup))
-        with closing(sqlite3.connect(database)) as restored:
-            [[count]] = restored.execute("SELECT count(*) FROM workspaces_workspace")
-        assert count == 1
+    with _one_process(environment) as run:
+        run("restore", str(backup))
+        for damaged in ((0, 1), (5, 12), (20, 200)):
+            with database.open("r+b") as file:
+                file.seek(damaged[0] * page)
+                file.write(b"\xff" * damaged[1] * page)
+            assert "database file is damaged" in run("doctor", good=False)
+            if damaged[0] == 0:
+                for command in (["verify_audit"], ["backup", str(tmp_path / "new.tar.gz")]):
+                    assert "Traceback" not in run(*command, good=False)
+                assert "Traceback" not in _runner(environment)("up", good=False)
+                with hold(folder, waiting=lambda: None):
+                    assert "still running" in run("restore", "--replace", str(backup), good=False)
+            assert "is kept: " in run("restore", "--replace", str(backup))
+            with closing(sqlite3.connect(database)) as restored:
+                [[count]] = restored.execute("SELECT count(*) FROM workspaces_workspace")
+            assert count == 1
     assert len(list(folder.glob("trellis.sqlite3.before-restore-*[0-9]"))) == 3
 
 

@@ -1,6 +1,6 @@
 """How the product speaks to its database: threads, statements that are compiled once, and what each engine needs."""
 
-from workspaces.database.commits import once_after_commit
+from workspaces.database.commits import after_commit, once_after_commit
 from workspaces.database.connections import (
     THREADS,
     commit_durably,
@@ -20,6 +20,7 @@ from workspaces.database.connections import (
 
 __all__ = [
     "THREADS",
+    "after_commit",
     "commit_durably",
     "database_now",
     "drop_dead_connections",

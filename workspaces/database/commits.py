@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import partial, update_wrapper
 from typing import Final, ParamSpec
 
 from django.db import connection, transaction
@@ -22,6 +22,11 @@ class _Registered(threading.local):
 _registered: Final = _Registered()
 
 
+def after_commit(work: Callable[_P, object], *args: _P.args, **kwargs: _P.kwargs) -> None:
+    """Do something after this transaction; at once where there is none. What it raises is logged, and stops nothing."""
+    _register(partial(work, *args, **kwargs))
+
+
 def once_after_commit(work: Callable[_P, object], *args: _P.args, **kwargs: _P.kwargs) -> None:
     """Do something after this transaction, once however often it is asked for; at once where there is none.
 
@@ -37,4 +42,9 @@ def once_after_commit(work: Callable[_P, object], *args: _P.args, **kwargs: _P.k
         return
     doing = partial(work, *args, **kwargs)
     _registered.at[asked_for] = (len(waiting), doing)
-    transaction.on_commit(doing, robust=True)
+    _register(doing)
+
+
+def _register(doing: partial[object]) -> None:
+    # Django logs what fails by its name, which a partial has not, and would fail in turn.
+    transaction.on_commit(update_wrapper(doing, doing.func), robust=True)

@@ -51,6 +51,7 @@ class JobRuns:
 
     def __init__(self, *, noted_every: float = NOTED_EVERY) -> None:
         self._every = noted_every
+        self._process_began = timezone.now()
         self._lock = threading.Lock()
         self._ended: dict[str, _Ran] = {}
         self._noted_at = -math.inf
@@ -95,7 +96,7 @@ class JobRuns:
             self._noted.add(name)
             ended, self._ended = self._ended, {}
             self._noted_at = time.monotonic()
-        _try(lambda: _store(ended, worker))
+        _try(lambda: _store(ended, worker, self._process_began))
 
 
 def last_begun() -> dict[str, datetime]:
@@ -150,7 +151,7 @@ def _by_database(ran: _Ran, ahead: timedelta) -> _Ran:
     return _Ran(ran.started_at - ahead, ran.ended_at - ahead, is_by_database=True)
 
 
-def _store(ended: dict[str, _Ran], worker: str) -> None:
+def _store(ended: dict[str, _Ran], worker: str, process_began: datetime) -> None:
     with transaction.atomic():
         ahead = _ahead_of_database()
         now = timezone.now() - ahead
@@ -175,12 +176,12 @@ def _store(ended: dict[str, _Ran], worker: str) -> None:
             unique_fields=["name"],
             update_fields=["started_at", "ended_at", "seconds"],
         )
-        _note_worker(worker, now)
+        _note_worker(worker, now, process_began - ahead)
 
 
-def _note_worker(name: str, now: datetime) -> None:
+def _note_worker(name: str, now: datetime, process_began: datetime) -> None:
     seen = WorkerSeen.objects.filter(pk=name).first()
-    is_back = seen is None or now - seen.seen_at > AWAY
+    is_back = seen is None or now - seen.seen_at > AWAY or seen.seen_at < process_began
     values: dict[str, object] = {"seen_at": now, "version": VERSION}
     if is_back:
         values["since"] = now

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.actors import Source
+from workspaces.database import after_commit
 from workspaces.delivery.mails import compose, public_url
 from workspaces.errors import NotFound
 from workspaces.login_limits import forget_tries, remember_browser, take_a_try
@@ -148,8 +148,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         # Outside of any transaction; a mail server that is away looks the same for taken and free addresses.
-        send = partial(super().send_mail, template_prefix, email, context)
-        transaction.on_commit(send, robust=True)
+        after_commit(super().send_mail, template_prefix, email, context)
 
     def get_signup_redirect_url(self, request: HttpRequest) -> str:
         token = request.session.get(SESSION_KEY)

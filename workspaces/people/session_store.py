@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
+from workspaces.database import is_unavailable
 from workspaces.database.prepared import PreparedRows
 from workspaces.database.row_security import everywhere
 
@@ -22,6 +24,16 @@ _BY_KEY = PreparedRows[Session](lambda key: Session.objects.filter(session_key=k
 
 class SessionStore(db.SessionStore):
     """Django's; found by a statement that is compiled once, and a session that ends does so in every workspace."""
+
+    def save(self, must_create: bool = False) -> None:
+        """As its base, which takes a database that is away for a session that was deleted, and that for a bad request."""
+        try:
+            super().save(must_create)
+        except UpdateError as error:
+            cause = error.__context__
+            if cause is not None and is_unavailable(cause):
+                raise cause from error
+            raise
 
     def delete(self, session_key: str | None = None) -> None:
         """As its base, also where the request does not reach."""

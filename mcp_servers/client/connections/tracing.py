@@ -198,16 +198,28 @@ class TraceBuffer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        notes = self._take()
-        if notes:
-            await asyncio.to_thread(_hand_on, notes)
+        if (handed_on := self._begin()) is not None:
+            await handed_on
 
     def _flush(self) -> None:
-        notes = self._take()
-        handed_on = asyncio.get_running_loop().run_in_executor(None, _hand_on, notes)
-        self._handed_on = handed_on
+        handed_on = self._handed_on = self._begin()
+        if handed_on is None:
+            self._timer = None
+            return
         # The next batch waits for this one, so that a slow hook has one thread and no more.
         handed_on.add_done_callback(lambda _: self._rest())
+
+    def _begin(self) -> asyncio.Future[None] | None:
+        """Have a thread hand on what is waiting; None: there is nothing, or no thread any more."""
+        notes = self._take()
+        if not notes:
+            return None
+        try:
+            return asyncio.get_running_loop().run_in_executor(None, _hand_on, notes)
+        except RuntimeError:
+            # Python ends threads before it ends the runtime of a process that did not do so itself.
+            self.lost += len(notes)
+            return None
 
     def _rest(self) -> None:
         self._handed_on = None

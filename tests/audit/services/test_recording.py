@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import DatabaseError, connection, transaction
+from uuid_utils.compat import uuid7
 
 from audit.actions import Action, Outcome, sentence_of, title_of
 from audit.bodies import commit_to
@@ -11,6 +14,7 @@ from audit.bodies.storing import PREVIEW_CHARACTERS
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
 from audit.services import EntryDraft, Ref, record
+from audit.services.recording import prepare
 from tests.factories import Tenant
 from workspaces.redaction import remember_secret
 
@@ -76,6 +80,25 @@ def test_what_cannot_be_written_raises(tenant: Tenant) -> None:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE audit_auditentry RENAME TO audit_gone")
         record(draft(tenant))
+
+
+@pytest.mark.postgresql
+def test_an_entry_whose_connection_breaks_while_it_is_counted_is_not_taken_for_written(
+    tenant: Tenant, transactional_db: None
+) -> None:
+    """REL-2881: else a decision is lost without a word, or its request fails with a 500."""
+
+    def break_it(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("SELECT"):
+            sql, params = "SELECT pg_terminate_backend(pg_backend_pid())", None
+        return execute(sql, params, many, context)
+
+    granted = prepare(draft(tenant, action=Action.APPROVAL_GRANTED, call_id=uuid7()))
+    broken = connection.execute_wrapper(break_it)
+    with pytest.raises(AuditUnavailable), transaction.atomic(), broken:
+        record(granted)
+    entries = AuditEntry.objects.for_workspace(tenant.workspace)
+    assert not entries.filter(pk=granted.entry.pk).exists()
 
 
 def test_bodies_are_redacted_before_they_are_stored(tenant: Tenant) -> None:

@@ -168,3 +168,19 @@ def test_it_takes_as_many_statements_however_much_there_is(tenant: Tenant) -> No
     assert statements() <= few
     assert "16 servers do not answer." in page(tenant)
     assert "The 15 servers with the most failures are shown, of 16." in page(tenant)
+
+
+@pytest.mark.parametrize(
+    ("page", "checkpoints", "tails"), [("overview/", 1, 0), ("", 1, 1), ("reports/", 1, 1)]
+)
+def test_a_page_reads_the_newest_checkpoint_and_the_uncounted_entries_once(
+    tenant: Tenant, page: str, checkpoints: int, tails: int
+) -> None:
+    """REL-2888: its parts each want to know, and up to 4,000 entries are counted."""
+    with CaptureQueriesContext(connection) as asked:
+        answer = tenant.client("auditor").get(f"/w/{tenant.workspace.slug}/audit/{page}")
+    assert answer.status_code == 200
+    statements = [one["sql"] for one in asked.captured_queries]
+    assert sum('FROM "audit_auditcheckpoint"' in one for one in statements) == checkpoints
+    tail = [one for one in statements if "UNION ALL" in one and '"refused_by" AS' in one]
+    assert len(tail) == tails

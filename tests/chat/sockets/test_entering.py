@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
+from channels.layers import InMemoryChannelLayer
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from chat.sockets import open as open_sockets
 from chat.wire.events import CloseCode
@@ -162,3 +165,17 @@ async def test_many_that_come_at_one_moment_are_counted(monkeypatch: pytest.Monk
     is_over.set()
     await asyncio.gather(*coming)
     assert not open_sockets._places
+
+
+async def test_a_page_that_comes_while_the_layer_is_away_is_sent_off_until_later(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-2884: the handshake was answered with a 500, and each try left a traceback."""
+
+    async def away(*_args: Any) -> None:
+        raise RedisConnectionError("Error 111 connecting to redis:6379. Connection refused.")
+
+    monkeypatch.setattr(InMemoryChannelLayer, "new_channel", away)
+    async with opened(chat.tenant) as socket:
+        assert await socket.close_code() == CloseCode.TRY_AGAIN_LATER
+    assert "Traceback" not in caplog.text

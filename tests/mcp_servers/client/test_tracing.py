@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -484,6 +485,26 @@ async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
     records = await traced.settle(buffer)
     assert records[-1].text == f"event {tracing.MAX_WAITING + 99}"
     assert records[1].text == "event 100"
+
+
+def test_a_process_that_ends_does_not_complain_of_what_nobody_gets_any_more(
+    traced: Traced,
+) -> None:
+    """Python ends its threads first: the last words of a command were a traceback."""
+    buffer = TraceBuffer()
+    trace = ConnectionTrace(spec_of_nothing(), buffer)
+
+    async def end() -> None:
+        ended = ThreadPoolExecutor(1)
+        ended.shutdown()
+        asyncio.get_running_loop().set_default_executor(ended)
+        for close in (buffer._flush, buffer.close):
+            trace.event("the last")
+            if (closing := close()) is not None:
+                await closing
+
+    asyncio.run(end())
+    assert buffer.lost == 2
 
 
 async def test_a_hook_that_fails_harms_nothing(traced: Traced) -> None:

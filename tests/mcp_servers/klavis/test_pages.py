@@ -42,7 +42,9 @@ def text_of(client: Client, path: str) -> str:
 def test_setting_the_account_up(tenant: Tenant, provider: FakeKlavis) -> None:
     """Ours: saved and tried at once; the key is written and never read back."""
     client = tenant.client("admin")
-    assert "Klavis is not set up" in text_of(client, HOME)
+    before = text_of(client, HOME)
+    assert "Klavis is not set up" in before
+    assert "lg:grid-cols-2" not in before  # nothing stands beside the account
     body = {"base_url": provider.origin, "api_key": KEY, "dialect": "auto", "is_active": "on"}
     page = client.post(f"{HOME}save/", body, follow=True).content.decode()
     assert "Klavis offers 3 services." in page

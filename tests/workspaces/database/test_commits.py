@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from workspaces.database import once_after_commit
+from workspaces.database import after_commit, once_after_commit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,3 +38,21 @@ def test_a_rollback_takes_nothing_along_that_is_asked_for_again() -> None:
             once_after_commit(done.append, number)
             once_after_commit(done.append, number)
     assert done == [1, 2]
+
+
+def test_what_fails_after_a_commit_is_logged_and_stops_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """REL-2882: a mail server that is away was a 500, and what came after it was not done."""
+    done: list[int] = []
+
+    def fail() -> None:
+        raise OSError("the mail server is away")
+
+    with transaction.atomic():
+        once_after_commit(fail)
+        after_commit(fail)
+        after_commit(done.append, 1)
+    after_commit(fail)
+    assert done == [1]
+    assert caplog.text.count("OSError: the mail server is away") == 3

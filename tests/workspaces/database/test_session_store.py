@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.models import Session
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from workspaces.people.session_store import SessionStore
@@ -36,3 +38,18 @@ def test_a_session_that_is_over_or_unknown_is_empty_and_gets_a_new_key(key: str)
         store = SessionStore(stored)
         assert store.get("word") is None
         assert store.session_key is None
+
+
+def test_a_session_that_the_database_does_not_take_is_not_taken_for_a_deleted_one(key: str) -> None:
+    """REL-2883: else a page that is asked for while the database is away is a bad request (400), and not a 503."""
+
+    def be_away(*_about: object) -> None:
+        raise OperationalError("the connection is lost")
+
+    store = SessionStore(key)
+    store["word"] = "pear"
+    with pytest.raises(OperationalError), connection.execute_wrapper(be_away):
+        store.save()
+    Session.objects.all().delete()
+    with pytest.raises(UpdateError):
+        store.save()

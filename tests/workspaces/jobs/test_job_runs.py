@@ -121,7 +121,7 @@ def test_an_older_run_never_takes_the_place_of_a_newer_one() -> None:
     slow._noted_at = float("-inf")
     with slow._lock:
         kept = dict(slow._ended)
-    job_runs._store(kept, "celery@slow")
+    job_runs._store(kept, "celery@slow", timezone.now())
     row = BackgroundJob.objects.get()
     assert (row.started_at, row.ended_at) == (newer.started_at, newer.ended_at)
 
@@ -148,14 +148,23 @@ def test_a_worker_that_was_away_begins_anew_and_one_that_is_gone_goes() -> None:
     WorkerSeen.objects.create(
         name="celery@gone", since=long_ago, seen_at=timezone.now() - timedelta(days=2), version="0"
     )
-    run(JobRuns(), OFTEN)
+    runs = JobRuns(noted_every=0)
+    run(runs, OFTEN)
     row = WorkerSeen.objects.get()
     assert (row.name, row.version) == (WORKER, VERSION)
     assert row.since > long_ago
-    run(JobRuns(), OFTEN)
+    run(runs, OFTEN)
     again = WorkerSeen.objects.get()
     assert again.since == row.since
     assert again.seen_at > row.seen_at
+
+
+def test_a_worker_that_was_off_for_a_moment_is_there_since_its_process_began() -> None:
+    """REL-2885: after five minutes off, jobs that run every other minute were late until they had run."""
+    run(JobRuns(), OFTEN)
+    before = WorkerSeen.objects.get()
+    run(JobRuns(), OFTEN)
+    assert WorkerSeen.objects.get().since > before.seen_at
 
 
 @pytest.mark.parametrize(

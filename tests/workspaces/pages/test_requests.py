@@ -38,7 +38,8 @@ def test_a_page_asks_for_its_workspace_and_membership_once(tenant: Tenant) -> No
     client.get(url)
     with CaptureQueriesContext(connection) as asked:
         assert client.get(url).status_code == 200
-    statements = [query["sql"] for query in asked.captured_queries]
+    # With row-level security, how far the page reaches goes ahead of each in the same message.
+    statements = [query["sql"].rpartition("; ")[2] for query in asked.captured_queries]
     by_slug = [one for one in statements if '"workspaces_workspace"."slug" = ' in one]
     whole = [one for one in statements if one.startswith('SELECT "workspaces_membership"."id"')]
     assert len(by_slug) == 1, statements

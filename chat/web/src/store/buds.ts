@@ -7,6 +7,8 @@ import { readAgain } from "../net/reading-again";
 import type { Bud } from "../wire";
 
 export const buds = signal<Bud[] | null>(null);
+/** The ids of those that answer in chats that have them, and in no new one. */
+export const archivedBuds = signal<readonly string[]>([]);
 export const budsProblem = signal<string | null>(null);
 
 export async function loadBuds(): Promise<void> {
@@ -14,6 +16,7 @@ export async function loadBuds(): Promise<void> {
     const rows = await api.buds();
     batch(() => {
       buds.value = rows.filter((bud) => !bud.is_archived);
+      archivedBuds.value = rows.filter((bud) => bud.is_archived).map((bud) => bud.id);
       budsProblem.value = null;
     });
   } catch (error) {

@@ -4,6 +4,8 @@ const choosing = {
   change: (bud: string, model: string) => `Bud and model: ${bud}, ${model}. Change`,
   changeGone: (bud: string) => `Bud and model: ${bud}. Change`,
   gone: (bud: string) => `“${bud}” is no longer offered to you. Choose another bud for this chat.`,
+  archived: (bud: string) => `“${bud}” is archived. It still answers in this chat, but not in new ones.`,
+  chooseAnother: "Choose another",
   placeholder: "Search buds and models",
   buds: "Buds",
   models: "Models",

@@ -7,7 +7,7 @@ import { notedHome, noteHome } from "../../browser/last-chat";
 import type { ChatSetting, ConversationChoice, Suggestion, ToolSetting } from "../../net/api";
 import { ApiProblem } from "../../net/api";
 import { isFile, type PickedResource } from "../../store/attachments";
-import { buds } from "../../store/buds";
+import { archivedBuds, buds } from "../../store/buds";
 import { HOME } from "../../store/draft";
 import { openFolder, placeInList } from "../../store/list";
 import { openState } from "../../store/open-conversation";
@@ -64,6 +64,16 @@ export const answeringBud = computed(() => {
   const id = openState.value?.conversation?.bud.id;
   return buds.value?.find((bud) => bud.id === id);
 });
+
+/** The chat's own bud, where it is archived or no longer for this person. */
+export const goneBud = computed(() => {
+  const bud = openState.value?.conversation?.bud;
+  return place.value && bud && buds.value && !answeringBud.value ? bud : null;
+});
+
+export function goneInWords({ id, name }: { id: string; name: string }): string {
+  return archivedBuds.value.includes(id) ? t.archived(name) : t.gone(name);
+}
 
 /** The model that was chosen; null: the bud's own. */
 export const answeringModel = computed(() =>

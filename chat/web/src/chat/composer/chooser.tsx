@@ -1,11 +1,10 @@
-import { computed } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { boot } from "../../app/boot";
 import { place } from "../../app/place";
 import { buds } from "../../store/buds";
 import { HOME } from "../../store/draft";
-import { openState, runningTurn } from "../../store/open-conversation";
+import { runningTurn } from "../../store/open-conversation";
 import t from "../../texts/choosing";
 import common from "../../texts/common";
 import compareTexts from "../../texts/comparing";
@@ -21,6 +20,8 @@ import {
   chooseBud,
   chooseModel,
   chooser,
+  goneBud,
+  goneInWords,
   loadModels,
   loadPins,
   models,
@@ -38,12 +39,6 @@ import {
   unusableModel,
 } from "./choices";
 import { comparing } from "./comparing";
-
-/** The chat's own bud, where it is archived or no longer for this person. */
-const goneBud = computed(() => {
-  const bud = openState.value?.conversation?.bud;
-  return place.value && bud && buds.value && !answeringBud.value ? bud : null;
-});
 
 /** Under a chat's title: who answers. It opens the choice, where there is one. */
 export function AnswerLine({ bud: named, model: used }: { bud: string; model: string | undefined }) {
@@ -224,7 +219,7 @@ export function ChooserDialog({ kind, onClose }: { kind: Chooser; onClose: () =>
       <div class="search-results" tabIndex={0} role="region" aria-label={t.title}>
         {goneBud.value && (
           <p class="px-3 py-2 text-sm" role="status">
-            {t.gone(goneBud.value.name)}
+            {goneInWords(goneBud.value)}
           </p>
         )}
         {unusable && (

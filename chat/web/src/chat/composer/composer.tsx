@@ -26,6 +26,7 @@ import type { CommandName } from "./choices";
 import { ChoiceChip } from "./chooser";
 import { comparing } from "./comparing";
 import { DictateButton } from "./dictate-button";
+import { GoneBud } from "./gone-bud";
 import { mention } from "./mentions";
 import { MissingServer } from "./missing-server";
 import { OFFERS_ID, type Offer, OfferMenu, offerId, useOffers } from "./offers";
@@ -210,6 +211,7 @@ export function Composer(props: ComposerProps) {
           onChoose={choose}
         />
       )}
+      <GoneBud />
       <MissingServer text={text} conversationId={props.conversationId} />
       <PickedChips draftKey={draftKey} conversationId={props.conversationId} />
       <textarea

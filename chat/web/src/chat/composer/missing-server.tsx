@@ -35,7 +35,7 @@ export function MissingServer({
   const [named] = namedServers(text, addable ?? []).filter((one) => !dismissed.includes(one.id));
   if (!named) return null;
   return (
-    <div class="missing-server" role="status">
+    <div class="composer-notice" role="status">
       <Icon name="plug" class="text-(--quiet)" />
       <span class="min-w-0 grow">{filled(t.isMissing, { server: <strong>{named.name}</strong> })}</span>
       <button

@@ -226,3 +226,26 @@ it("REL-1359: a message that was not sent can be changed, with its file and whom
   app.buds.value = null;
   along.picked.value = {};
 });
+
+it("REL-2886: an open chat says where one writes that its bud was archived, until it is restored", async () => {
+  const app = await import("../../app");
+  const { emptyConversation } = await import("../../../src/store/conversation");
+  const row = conversation();
+  app.place.value = row.id;
+  app.openState.value = { ...emptyConversation(row.id), conversation: row };
+  const become = (results: Partial<Bud>[]): Promise<void> => {
+    answers["GET /api/buds/"] = () => json({ results, next: null });
+    return act(() => app.loadBuds());
+  };
+  const said = () => at().querySelector("[role=status]")?.textContent;
+  draw(<composer.Composer draftKey="x" label="Message" placeholder="" onSend={async () => {}} />);
+  await become([{ ...row.bud, is_archived: false, model: {} as Bud["model"] }]);
+  expect(said()).toBeUndefined();
+  await become([{ ...row.bud, is_archived: true }]);
+  expect(said()).toContain("“Clerk” is archived. It still answers in this chat");
+  await become([]);
+  expect(said()).toContain("“Clerk” is no longer offered to you.");
+  await become([{ ...row.bud, is_archived: false, model: {} as Bud["model"] }]);
+  expect(said()).toBeUndefined();
+  app.buds.value = null;
+});
