@@ -8,7 +8,7 @@ export function GoneBud() {
   return (
     <div class="composer-notice" role="status">
       <Icon name="archive" class="text-(--quiet)" />
-      <span class="min-w-0 grow">{goneInWords(goneBud.value)}</span>
+      <span class="min-w-0 grow basis-56">{goneInWords(goneBud.value)}</span>
       <button
         type="button"
         class="btn btn-xs btn-outline-quiet"

@@ -37,7 +37,9 @@ export function MissingServer({
   return (
     <div class="composer-notice" role="status">
       <Icon name="plug" class="text-(--quiet)" />
-      <span class="min-w-0 grow">{filled(t.isMissing, { server: <strong>{named.name}</strong> })}</span>
+      <span class="min-w-0 grow basis-56">
+        {filled(t.isMissing, { server: <strong>{named.name}</strong> })}
+      </span>
       <button
         type="button"
         class="btn btn-xs btn-outline-quiet"
