@@ -49,9 +49,13 @@ _AROUND: Final = 80
 _ENOUGH_AROUND: Final = 1_000
 """The same in a text as it is stored, in which most may be white space. Long texts take long to make fit to be shown."""
 _MARKS = re.compile(
-    r"^[ ]{0,3}(?:#{1,6}[ ]+|```.*$)|(?<![\w*])\*\*(?=\S)([^*\n]*[^*\s])\*\*(?![\w*])", re.M
+    r"^[ ]{0,3}(?:#{1,6}[ ]+|```.*$|(?:>[ ]?)+)"
+    r"|(?<![\w*])\*\*(?=\S)([^*\n]*[^*\s])\*\*(?![\w*])"
+    r"|(?<!`)`([^`\n]+)`(?!`)"
+    r"|(?<!\w)!?\[([^\[\]\n]+)\]\([^()\s]*\)",
+    re.M,
 )
-"""What makes headings, blocks of code and bold words of Markdown."""
+"""What makes headings, quotations, blocks of code, bold words, code and links of Markdown."""
 _PARTS = re.compile(r'"([^"]+)"|(\w+)')
 
 
@@ -435,7 +439,7 @@ def _excerpt(text: str, parts: list[SearchTerm]) -> tuple[tuple[str, bool], ...]
     """The text around the first match, cut into pieces; without marks of Markdown, where they were not looked for."""
     pattern = _pattern(parts)
     shown_text = show_hidden(text)
-    flat = " ".join(_MARKS.sub(r"\1", shown_text).split())
+    flat = " ".join(_MARKS.sub(r"\1\2\3", shown_text).split())
     first = pattern.search(flat)
     if first is None:
         flat = " ".join(shown_text.split())

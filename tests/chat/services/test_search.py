@@ -135,12 +135,12 @@ def test_words_are_found_by_their_beginning_and_phrases_as_they_stand(tenant: Te
 def test_an_excerpt_is_without_marks_of_markdown_unless_they_were_looked_for(
     tenant: Tenant,
 ) -> None:
-    """REL-2463: a heading and bold words read as words."""
-    text = "## Peas\n\nSow **early** in `March`:\n\n```python\n2**3**4\n```"
+    """REL-2463: headings, quotations, links, code and bold words read as words."""
+    text = "## Peas\n\n> Sow **early** in `March`, [so](https://p.example/):\n\n```python\na[2](3)**3**4\n```"
     talk(tenant, "member", text)
-    assert found(tenant, "early") == ["Peas Sow [early] in `March`: 2**3**4"]
+    assert found(tenant, "early") == ["Peas Sow [early] in March, so: a[2](3)**3**4"]
     assert found(tenant, '"**early**"') == [
-        "## Peas Sow [**early**] in `March`: ```python 2**3**4 ```"
+        "## Peas > Sow [**early**] in `March`, [so](https://p.example/): ```python a[2](3)**3**4 ```"
     ]
 
 
