@@ -7,13 +7,14 @@
     }}
 
 Keys of other programs are left alone; ours stand under `trellis`. Comments and trailing commas may stand anywhere. What
-VS Code (`servers`), Zed (`context_servers`) and OpenCode (`mcp`) keep in their settings is read as well.
+VS Code (`servers`), Zed (`context_servers`), OpenCode (`mcp`) and Codex (TOML) keep in their settings is read as well.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
+from mcp_servers.registry.files import codex_config
 from mcp_servers.registry.files.commented_json import plain_json
 from workspaces.errors import InvalidInput
 
@@ -38,6 +40,7 @@ _VARIABLE: Final = re.compile(
     rf"\$\{{(?:env:)?(?P<name>{_NAME}|{_OF_A_COMPUTER})(?::-(?P<default>[^}}]*))?\}}"
 )
 _VARIABLE_OF_OPENCODE: Final = re.compile(r"\{(?:env|file):[^{}]{1,128}\}")
+_FENCED: Final = re.compile(r"\s*```\w*\r?\n(.*?)```\s*", re.DOTALL)
 _SECTIONS: Final = ("mcpServers", "servers", "context_servers")
 _URL_KEYS: Final = ("url", "serverUrl", "httpUrl")
 _OWN_KEYS: Final = frozenset({"required", "title", "protocol", "auth", "accounts", "scope"})
@@ -147,7 +150,7 @@ def read_server_list(text: str | bytes) -> ServerList:
     """Read a list of servers. An entry that is wrong is told and left out; a text that is not the format is refused.
 
     Raises:
-        MalformedServerList: not UTF-8, not JSON (with line and column), too large, a name twice, or no `mcpServers` in it.
+        MalformedServerList: not UTF-8, not JSON or TOML (with line and column), too large, a name twice, or no `mcpServers` in it.
     """
     document = _document(text)
     servers = _servers_in(document)
@@ -190,15 +193,17 @@ def _document(text: str | bytes) -> dict[str, Any]:
             _("A list of servers has at most %(most)s KB.") % {"most": MAX_FILE_BYTES // 1024}
         )
     try:
-        document = json.loads(
-            _whole(plain_json(raw.decode("utf-8-sig"))), object_pairs_hook=_without_duplicates
-        )
+        document = _parsed(_unfenced(raw.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         raise MalformedServerList(_("The text is not UTF-8.")) from error
     except json.JSONDecodeError as error:
         raise MalformedServerList(
             _("Not valid JSON at line %(lineno)s, column %(colno)s: %(msg)s.")
             % {"lineno": error.lineno, "colno": error.colno, "msg": error.msg}
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise MalformedServerList(
+            _("Not valid TOML: %(fault)s.") % {"fault": str(error)[:200]}
         ) from error
     except RecursionError as error:
         raise MalformedServerList(_("The text is nested too deeply.")) from error
@@ -209,6 +214,23 @@ def _document(text: str | bytes) -> dict[str, Any]:
             _("The file needs an object “mcpServers” with the servers by name.")
         )
     return document
+
+
+def _parsed(text: str) -> object:
+    if not codex_config.is_codex_config(text):
+        return json.loads(_whole(plain_json(text)), object_pairs_hook=_without_duplicates)
+    if len(text) > codex_config.MAX_BYTES:
+        raise MalformedServerList(
+            _("A list of servers in TOML has at most %(most)s KB.")
+            % {"most": codex_config.MAX_BYTES // 1024}
+        )
+    return codex_config.read_codex_config(text)
+
+
+def _unfenced(text: str) -> str:
+    """The text without the fence of Markdown around it, with which it may have been copied."""
+    match = _FENCED.fullmatch(text)
+    return match[1] if match else text
 
 
 def _whole(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -396,6 +397,20 @@ OF_EDITORS = {
                 "headers": {"Authorization": "Bearer {file:gh-key}"}, "enabled": true},
         "near": {"type": "local", "command": ["npx", "-y", "// no comment", ",]"], "environment": {"KEY": "{env:KEY}"}},
     }}""",
+    "Codex, in a fence": """```toml
+# Of somebody's settings.
+model = "x"
+[mcp_servers.far]
+url = "https://a.example//mcp"
+bearer_token_env_var = "gh_key"
+startup_timeout_sec = 20
+[mcp_servers.near]
+command = "npx"
+args = ["-y", "// no comment", ",]"]
+[mcp_servers.near.env]
+KEY = "${KEY}"
+```
+""",
 }
 
 
@@ -409,12 +424,45 @@ def test_that_the_settings_of_an_editor_are_read(editor: str) -> None:
         "https://a.example//mcp",
         True,
     )
-    assert far.variables() == ("file:gh-key" if editor == "OpenCode" else "input:gh-key",)
-    with pytest.raises(MissingVariable, match="gh-key"):
+    [variable] = far.variables()
+    assert variable in ("file:gh-key", "input:gh-key", "gh_key")
+    assert far.headers == {"Authorization": f"Bearer ${{{variable}}}"}
+    with pytest.raises(MissingVariable, match=variable):
         far.expanded({})
     filled = near.expanded({"KEY": "k"})
     assert (filled.transport, filled.command) == ("stdio", "npx")
     assert (filled.args, filled.env) == (("-y", "// no comment", ",]"), {"KEY": "k"})
+
+
+def test_that_headers_of_codex_are_read() -> None:
+    """REL-2852: their values stand in the file, or are those of variables."""
+    text = """[mcp_servers.a]
+    url = "https://a.example/"
+    http_headers = { X-Plain = "1" }
+    env_http_headers = { X-Key = "KEY" }"""
+    [entry] = read_server_list(text).entries
+    assert entry.headers == {"X-Plain": "1", "X-Key": "${KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[mcp_servers.a]\nurl = x", "Not valid TOML: .*line 2"),
+        ("[mcp_servers.a]\n" + "a." * 100_000 + "b = 1", "at most 32 KB"),
+        ("[mcp_servers]\na = 1", "not an object"),
+        (
+            "[mcp_servers.a]\nurl = 'https://a.example/'\nhttp_headers = [1]",
+            "“headers” is an object",
+        ),
+    ],
+)
+def test_that_a_faulty_config_of_codex_says_why(text: str, reason: str) -> None:
+    """REL-2852: where the fault is."""
+    try:
+        [problem] = read_server_list(text).problems.values()
+    except MalformedServerList as error:
+        problem = error.message
+    assert re.search(reason, problem)
 
 
 @pytest.mark.parametrize("text", ['{"a": "b" /* c', '{"a": 1,,}', "/* " * 300_000])
