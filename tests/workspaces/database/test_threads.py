@@ -50,9 +50,10 @@ async def test_more_work_than_threads(threads: DatabaseThreads) -> None:
 
 async def test_the_end_of_an_iterator_is_an_error(threads: DatabaseThreads) -> None:
     """Ours: a future does not take it, and who waited for it did so forever."""
+    nothing: Iterator[int] = iter(())
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(RuntimeError, match="StopIteration"):
-            await threads.start(lambda: next(iter(())))
+            await threads.start(lambda: next(nothing))
 
 
 async def test_who_leaves(threads: DatabaseThreads) -> None:
