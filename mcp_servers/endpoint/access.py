@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
@@ -51,7 +51,7 @@ async def _watch(caller: EndpointCaller, limit: asyncio.Timeout) -> None:
     may_go_on = True
     while may_go_on:
         await asyncio.sleep(CHECK_SECONDS)
-        with contextlib.suppress(DatabaseError):  # nobody can tell now
+        with contextlib.suppress(DatabaseError, InterfaceError):  # nobody can tell now
             may_go_on = await in_database(_has_access, caller)
     limit.reschedule(asyncio.get_running_loop().time())
 

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Final, TypeVar
 R = TypeVar("R")
 
 ENDING_SECONDS: Final = 10.0
-"""How long the end of the process waits for what has begun."""
+"""How long the end of the process waits for what has begun, in all its threads together."""
 
 
 @dataclass(slots=True)
@@ -33,6 +34,10 @@ class _Work:
             return
         try:
             self.result = self.function()
+        except StopIteration as error:
+            # A future does not take it, and its caller would wait forever.
+            self.error = RuntimeError("What the thread called raised StopIteration.")
+            self.error.__cause__ = error
         except BaseException as error:  # noqa: BLE001  it is the caller's
             self.error = error
 
@@ -132,8 +137,9 @@ class DatabaseThreads:
             self._is_ending, free, self._free = True, self._free, []
         for thread in free:
             thread.take(None)
+        deadline = time.monotonic() + ENDING_SECONDS
         for thread in self._threads:
-            thread.join(ENDING_SECONDS)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 class _Thread(threading.Thread):

@@ -120,14 +120,14 @@ async def post(
     """Post a body; the answer, if it is a yes. Its status says so, whatever else it holds.
 
     Args:
-        reads_answer: the answer's body is needed, too.
+        reads_answer: the body of a yes is needed, too.
 
     Raises:
         DeliveryRefused: it is none, or there was none.
     """
     try:
         async with client.stream("POST", url, content=body, headers=dict(headers)) as answer:
-            if reads_answer:
+            if reads_answer and answer.is_success:
                 await answer.aread()
             else:
                 await _use_up(answer)

@@ -127,7 +127,7 @@ class EgressTransport(httpx2.AsyncBaseTransport):
         encrypted = self._guarded(GuardedBackend(networks=networks))
         plain = self._guarded(GuardedBackend(networks=networks, only_networks=True))
         self._inner = {"https": encrypted, "wss": encrypted, "http": plain, "ws": plain}
-        self._checked = ("", "")
+        self._checked: tuple[str | None, str] = (None, "")
         """The URL that was checked last, and its scheme: most clients ask one."""
 
     @staticmethod

@@ -29,7 +29,7 @@ def read_codex_config(text: str) -> dict[str, Any]:
     Raises:
         TOMLDecodeError: it is no TOML, with line and column.
     """
-    servers = tomllib.loads(text)["mcp_servers"]
+    servers = tomllib.loads(text).get("mcp_servers")  # none: what looked like it stands in a text
     if not isinstance(servers, dict):
         return {}
     return {"mcpServers": {name: _in_common_shape(raw) for name, raw in servers.items()}}

@@ -301,14 +301,16 @@ def _in_our_shape(raw: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_our_variables(value: Any) -> Any:
-    """The same with `${env:NAME}` for `{env:NAME}`, as OpenCode has variables."""
-    if isinstance(value, str):
-        return _VARIABLE_OF_OPENCODE.sub(r"$\g<0>", value)
+    """A text, or the texts of a list or object, with `${env:NAME}` for `{env:NAME}`, as OpenCode has variables."""
     if isinstance(value, list):
-        return [_with_our_variables(one) for one in value]
+        return [_with_our_variable(one) for one in value]
     if isinstance(value, dict):
-        return {name: _with_our_variables(one) for name, one in value.items()}
-    return value
+        return {name: _with_our_variable(one) for name, one in value.items()}
+    return _with_our_variable(value)
+
+
+def _with_our_variable(value: Any) -> Any:
+    return _VARIABLE_OF_OPENCODE.sub(r"$\g<0>", value) if isinstance(value, str) else value
 
 
 def _transport(raw: Mapping[str, Any], *, is_stdio: bool) -> str:

@@ -156,6 +156,23 @@ async def test_a_program_that_hangs_up_is_no_program_out_of_reach() -> None:
                 await webhooks.post(client, f"http://127.0.0.1:{port}/", b"{}", {})
 
 
+async def test_a_no_is_one_whatever_else_it_says() -> None:
+    """REL-2857: also for who reads the body of a yes. The status and the pause are known before the body."""
+
+    async def refuse(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 503 Away\r\nRetry-After: 900\r\nContent-Length: 9\r\n\r\nhalf")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with webhooks.client() as client:
+            with pytest.raises(webhooks.DeliveryRefused, match="status 503") as refused:
+                url = f"http://127.0.0.1:{port}/"
+                await webhooks.post(client, url, b"{}", {}, reads_answer=True)
+    assert refused.value.retry_after == 900
+
+
 def test_a_program_that_redirects_is_not_followed(
     chat: Chat, program: Program, secret: str
 ) -> None:

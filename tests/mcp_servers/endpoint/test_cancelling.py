@@ -17,7 +17,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 import pytest
-from django.db import connection
+from django.db import InterfaceError, connection
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from audit.models import AuditEntry
@@ -213,6 +214,32 @@ def test_a_call_ends_with_the_access_of_its_client(
     assert (answer["id"], answer["error"]["message"]) == (7, access.ENDED)
     assert server.cancelled == [60]
     assert ended(tenant) == ["cancelled"]
+
+
+def test_a_look_that_fails_is_not_the_last(
+    tenant: Tenant,
+    full: tuple[FullServer, str],
+    silent: McpTool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SEC-1151: a connection that was closed meanwhile ends neither the call nor the watch over it."""
+    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
+    failed = threading.Event()
+    execute = CursorWrapper.execute
+
+    def fail_once(cursor: CursorWrapper, sql: str, params: Any = None) -> Any:
+        if sql.startswith("SELECT %s AS") and "allows_mcp" in sql and not failed.is_set():
+            failed.set()
+            raise InterfaceError("connection already closed")
+        return execute(cursor, sql, params)
+
+    server, _ = full
+    call = leaving_client(McpClient(tenant, token_for(tenant)))
+    until(lambda: server.calls)
+    monkeypatch.setattr(CursorWrapper, "execute", fail_once)
+    until(failed.is_set)
+    _revoke(tenant)
+    assert call.answer()["error"]["message"] == access.ENDED
 
 
 def test_a_call_goes_on_while_its_client_is_signed_in(

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,14 @@ async def test_more_work_than_threads(threads: DatabaseThreads) -> None:
     assert sorted(done) == [0, 1, 2, 3]
 
 
+async def test_the_end_of_an_iterator_is_an_error(threads: DatabaseThreads) -> None:
+    """Ours: a future does not take it, and who waited for it did so forever."""
+    nothing: Iterator[int] = iter(())
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await threads.start(lambda: next(nothing))
+
+
 async def test_who_leaves(threads: DatabaseThreads) -> None:
     """REL-2902: work that has begun runs to its end when its caller leaves; what has not begun is not done."""
     begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
@@ -86,6 +95,24 @@ def test_the_end_of_a_loop_and_of_the_process(threads: DatabaseThreads) -> None:
     threads._end()
     assert ended.is_set()
     assert not any(thread.is_alive() for thread in threads._threads)
+
+
+def test_the_end_of_the_process_waits_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-2903: not for one after another."""
+    monkeypatch.setattr("workspaces.database.threads.ENDING_SECONDS", 0.5)
+    threads = DatabaseThreads(8, begin=lambda: None)
+    may_end = threading.Event()
+
+    async def leave() -> None:
+        for _ in range(8):
+            threads.start(may_end.wait)
+
+    asyncio.run(leave())
+    began = time.monotonic()
+    threads._end()
+    took = time.monotonic() - began
+    may_end.set()
+    assert 0.5 <= took < 3.0
 
 
 def test_a_forked_child_has_threads_of_its_own(threads: DatabaseThreads) -> None:

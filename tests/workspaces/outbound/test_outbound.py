@@ -519,6 +519,8 @@ async def test_lookups_of_a_process_have_an_end(monkeypatch: pytest.MonkeyPatch)
 async def test_a_client_checks_each_url_anew() -> None:
     """REL-2906: the URL that a client asks again is not read again, and one that differs in a character is."""
     transport = EgressTransport(bounds=Bounds(), networks=())
+    with pytest.raises(InvalidEndpoint):
+        transport._scheme_of("")
     good = "https://example.org/mcp"
     assert [transport._scheme_of(url) for url in (good, good, "http://example.org/")] == [
         "https",

@@ -434,6 +434,17 @@ def test_that_the_settings_of_an_editor_are_read(editor: str) -> None:
     assert (filled.args, filled.env) == (("-y", "// no comment", ",]"), {"KEY": "k"})
 
 
+def test_that_what_is_nested_deeply_in_an_entry_of_opencode_does_no_harm() -> None:
+    """REL-2852: nobody reads that part."""
+    [entry] = read_server_list(
+        '{"mcp": {"a": {"type": "remote", "url": "https://a.example/", "x": '
+        + "[" * 600
+        + "]" * 600
+        + "}}}"
+    ).entries
+    assert entry.url == "https://a.example/"
+
+
 def test_that_headers_of_codex_are_read() -> None:
     """REL-2852: their values stand in the file, or are those of variables."""
     text = """[mcp_servers.a]
@@ -450,6 +461,7 @@ def test_that_headers_of_codex_are_read() -> None:
         ("[mcp_servers.a]\nurl = x", "Not valid TOML: .*line 2"),
         ("[mcp_servers.a]\n" + "a." * 100_000 + "b = 1", "at most 32 KB"),
         ("[mcp_servers]\na = 1", "not an object"),
+        ('a = """\n[mcp_servers.a]\n"""', "needs an object"),
         (
             "[mcp_servers.a]\nurl = 'https://a.example/'\nhttp_headers = [1]",
             "“headers” is an object",
