@@ -87,7 +87,11 @@ class DatabaseThreads:
         self._is_ending = False
 
     def start(self, function: Callable[[], R]) -> asyncio.Future[R]:
-        """Have a thread call a function; what it gives, on the running loop. What has begun runs to its end."""
+        """Have a thread call a function; what it gives, on the running loop. What has begun runs to its end.
+
+        Raises:
+            RuntimeError: the process is ending.
+        """
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[R] = loop.create_future()
         self._hand_over(_Work(function, loop, waiting))
@@ -95,6 +99,8 @@ class DatabaseThreads:
 
     def _hand_over(self, work: _Work) -> None:
         with self._lock:
+            if self._is_ending:
+                raise RuntimeError("The database takes no more work: the process is ending.")
             thread = self._free.pop() if self._free else self._started()
             if thread is None:
                 self._waiting.append(work)

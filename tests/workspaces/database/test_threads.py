@@ -95,6 +95,8 @@ def test_the_end_of_a_loop_and_of_the_process(threads: DatabaseThreads) -> None:
     threads._end()
     assert ended.is_set()
     assert not any(thread.is_alive() for thread in threads._threads)
+    with pytest.raises(RuntimeError, match="is ending"):
+        asyncio.run(leave())
 
 
 def test_the_end_of_the_process_waits_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
