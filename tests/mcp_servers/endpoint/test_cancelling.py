@@ -196,34 +196,33 @@ def _forbid(tenant: Tenant) -> None:
     Workspace.objects.filter(pk=tenant.workspace.pk).update(allows_mcp_clients=False)
 
 
+@pytest.fixture
+def watched(
+    full: tuple[FullServer, str], silent: McpTool, monkeypatch: pytest.MonkeyPatch
+) -> FullServer:
+    """A server whose tool answers late. Access to it is looked at all the time."""
+    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
+    return full[0]
+
+
 @pytest.mark.parametrize("end", [_revoke, _suspend, _suspend_workspace, _forbid])
 def test_a_call_ends_with_the_access_of_its_client(
-    tenant: Tenant,
-    full: tuple[FullServer, str],
-    silent: McpTool,
-    end: Callable[[Tenant], None],
-    monkeypatch: pytest.MonkeyPatch,
+    tenant: Tenant, watched: FullServer, end: Callable[[Tenant], None]
 ) -> None:
     """SEC-1151: what the server would have answered reaches nobody."""
-    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
-    server, _ = full
     call = leaving_client(McpClient(tenant, token_for(tenant)))
-    until(lambda: server.calls)
+    until(lambda: watched.calls)
     end(tenant)
     answer = call.answer()
     assert (answer["id"], answer["error"]["message"]) == (7, access.ENDED)
-    assert server.cancelled == [60]
+    assert watched.cancelled == [60]
     assert ended(tenant) == ["cancelled"]
 
 
 def test_a_look_that_fails_is_not_the_last(
-    tenant: Tenant,
-    full: tuple[FullServer, str],
-    silent: McpTool,
-    monkeypatch: pytest.MonkeyPatch,
+    tenant: Tenant, watched: FullServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SEC-1151: a connection that was closed meanwhile ends neither the call nor the watch over it."""
-    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
     failed = threading.Event()
     execute = CursorWrapper.execute
 
@@ -233,32 +232,24 @@ def test_a_look_that_fails_is_not_the_last(
             raise InterfaceError("connection already closed")
         return execute(cursor, sql, params)
 
-    server, _ = full
     call = leaving_client(McpClient(tenant, token_for(tenant)))
-    until(lambda: server.calls)
+    until(lambda: watched.calls)
     monkeypatch.setattr(CursorWrapper, "execute", fail_once)
     until(failed.is_set)
     _revoke(tenant)
     assert call.answer()["error"]["message"] == access.ENDED
 
 
-def test_a_call_goes_on_while_its_client_is_signed_in(
-    tenant: Tenant,
-    full: tuple[FullServer, str],
-    silent: McpTool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_call_goes_on_while_its_client_is_signed_in(tenant: Tenant, watched: FullServer) -> None:
     """SEC-1151: and it is stopped when the person signs the client out."""
-    monkeypatch.setattr(access, "CHECK_SECONDS", 0.05)
-    server, _ = full
     client = McpClient(tenant, SigningIn.begun(tenant).tokens()["access_token"])
     assert "result" in leaving_client(client, seconds=1).answer()
     call = leaving_client(client)
-    until(lambda: len(server.calls) == 2)
+    until(lambda: len(watched.calls) == 2)
     for sign_in in ClientSignIn.objects.for_workspace(tenant.workspace):
         end_sign_in(sign_in=sign_in, actor=tenant.actor("member"))
     assert call.answer()["error"]["message"] == access.ENDED
-    assert server.cancelled == [60]
+    assert watched.cancelled == [60]
 
 
 @pytest.fixture
