@@ -23,10 +23,9 @@ from config.telemetry import metrics
 from workspaces.pages.accounts import AddressView, InvitedSignupView
 from workspaces.process.unused_libraries import without
 
+# They try these for clients of an older schema, and for fields of PostgreSQL.
 with without("requests", *(() if settings.TRELLIS.is_production else ("psycopg",))):
-    import_module(
-        "rest_framework.compat"
-    )  # for clients of an older schema, and for fields of PostgreSQL
+    import_module("rest_framework.compat")
     import_module("unfold.overrides")
 autodiscover_modules("admin", "pages.admin", register_to=admin.site)
 
