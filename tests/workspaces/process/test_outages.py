@@ -15,6 +15,7 @@ from chat.sockets import rounds
 from tests.own_redis import own_redis, start_redis
 from tests.patience import PATIENCE
 from workspaces.delivery import channel_layer
+from workspaces.delivery.announcements import deafness
 from workspaces.delivery.channel_layer import ChannelLayer
 from workspaces.process import outages
 from workspaces.process.outages import LastingOutage
@@ -49,6 +50,7 @@ async def test_who_listens_while_redis_is_away_says_it_once(
 
     SEC-1051: meanwhile each round of open pages looks at their sessions.
     """
+    monkeypatch.setattr(deafness, "_told_at", None)  # a test before may have left it
     monkeypatch.setattr(channel_layer, "AGAIN_SECONDS", 0.02, raising=False)
     monkeypatch.setattr(outages, "QUIET_SECONDS", 0.0)
 
