@@ -29,12 +29,16 @@ class AuditConfig(AppConfig):
             OutsideWrite,
             ReportSchedule,
         )
+        from audit.models.labels import COLUMNS, TABLES
         from audit.retention.periods import register_kept
         from workspaces.audited_tables import audit_table
         from workspaces.database.postgresql.policies import also_allow, keep_for_platform
         from workspaces.delivery.bell import tell_with
+        from workspaces.labels import EVERYWHERE
         from workspaces.people.memberships import listen_to_leaving
+        from workspaces.words.columns import name_tables
 
+        name_tables(self, tables=TABLES, columns={**EVERYWHERE, **COLUMNS})
         audit_table(
             AuditPolicy,
             (

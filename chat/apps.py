@@ -31,6 +31,7 @@ class ChatConfig(AppConfig):
         from chat import metrics, reporting
         from chat.engine.waking import run_with
         from chat.models import SharedProvider, SharedProviderList
+        from chat.models.labels import COLUMNS, TABLES
         from chat.services.left_chats import tell_left_chats
         from chat.services.membership_end import end_rows_of, suspend_work_of
         from chat.services.shared_providers import listen_to_new_workspaces
@@ -40,9 +41,12 @@ class ChatConfig(AppConfig):
         from mcp_servers.registry.model_choices import register_providers
         from mcp_servers.registry.sampling import register_model
         from workspaces.database.postgresql.policies import keep_for_platform, protect_table
+        from workspaces.labels import EVERYWHERE
         from workspaces.people.access import register_access
         from workspaces.people.memberships import listen_to_leaving
+        from workspaces.words.columns import name_tables
 
+        name_tables(self, tables=TABLES, columns={**EVERYWHERE, **COLUMNS})
         # The words of messages and of what stands beside them, which triggers keep.
         protect_table("chat_message_lexemes")
         protect_table("chat_beside_lexemes")

@@ -29,6 +29,7 @@ class McpServersConfig(AppConfig):
             McpServer,
             McpTool,
         )
+        from mcp_servers.models.labels import COLUMNS, TABLES
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_servers, read_sign_ins, read_tools
         from mcp_servers.registry.catalogue.platform_source import PlatformSource
@@ -37,9 +38,12 @@ class McpServersConfig(AppConfig):
         from mcp_servers.registry.trace.sink import listen_to_traces
         from workspaces.audited_tables import audit_table
         from workspaces.database.postgresql.policies import keep_for_platform
+        from workspaces.labels import EVERYWHERE
         from workspaces.people.access import register_access
         from workspaces.people.memberships import listen_to_leaving
+        from workspaces.words.columns import name_tables
 
+        name_tables(self, tables=TABLES, columns={**EVERYWHERE, **COLUMNS})
         kept = {"id", "workspace", "created_at", "updated_at"}
         entered = [field.name for field in McpServer._meta.concrete_fields]
         audit_table(McpServer, [name for name in entered if name not in kept])

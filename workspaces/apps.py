@@ -11,10 +11,13 @@ class WorkspacesConfig(AppConfig):
         from workspaces import checks  # noqa: F401 - registers the system checks
         from workspaces.audited_tables import audit_table
         from workspaces.database.postgresql.policies import OF_PERSON, also_allow
+        from workspaces.labels import COLUMNS, EVERYWHERE, TABLES
         from workspaces.models import ApiToken, Membership, Workspace
         from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
         from workspaces.people.memberships import end_rows_of, listen_to_leaving
+        from workspaces.words.columns import name_tables
 
+        name_tables(self, tables=TABLES, columns={**EVERYWHERE, **COLUMNS})
         audit_table(
             Workspace,
             (

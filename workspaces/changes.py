@@ -24,12 +24,13 @@ from django.dispatch import Signal
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
 from workspaces.secrets import EncryptedTextField, Secret
+from workspaces.words.columns import kind_of
 
 configuration_changed = Signal()
 
 SET = "(set)"
 CHANGED = "(changed)"
-_UNTOLD = frozenset(
+UNTOLD = frozenset(
     {"updated_at", "created_at", "last_used_at", "password", "token_hash", "session"}
 )
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S*\Z", re.IGNORECASE)
@@ -46,7 +47,7 @@ class ConfigurationChange:
     verb: str
     """created, changed or deleted."""
     kind: str
-    """The model's name in plain words."""
+    """The model's name in plain words, in the platform's language."""
     object_id: str
     object_name: str
     before: Mapping[str, object]
@@ -116,7 +117,7 @@ def _announce(
             actor=actor,
             workspace_id=workspace_id,
             verb=verb,
-            kind=str(row._meta.verbose_name),
+            kind=kind_of(type(row)),
             object_id=str(row.pk),
             object_name=str(row),
             before=before,
@@ -143,7 +144,7 @@ class _Address:
 def _snapshot(row: models.Model) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field in row._meta.concrete_fields:
-        if field.name in _UNTOLD:
+        if field.name in UNTOLD:
             continue
         value = getattr(row, field.attname)
         if isinstance(field, EncryptedTextField):

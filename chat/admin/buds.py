@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -32,7 +32,6 @@ class BudAdmin(WorkspaceModelAdmin):
     manage_permission = Permission.MANAGE_BUDS
     list_display = ["name", "model_used", "state", "updated_at", "chat"]
     list_filter = ["is_archived"]
-    names: ClassVar = {"is_archived": _("archived")}
     list_select_related = ["provider", "workspace"]
     search_fields = ["name", "slug", "description"]
     actions = ["archive", "put_back"]

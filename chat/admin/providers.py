@@ -176,7 +176,6 @@ class ModelProviderAdmin(WorkspaceModelAdmin):
     manage_permission = Permission.MANAGE_BUDS
     ordering = ["name"]
     list_display = ["name", "address", "default_model", "key_state", "is_active", "test"]
-    names: ClassVar[Any] = {"is_active": _("active")}
     list_select_related = ["workspace"]
     search_fields = ["name"]
     readonly_fields = ["models"]

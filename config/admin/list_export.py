@@ -30,7 +30,6 @@ from audit.exports.columns import neutral
 from audit.services import EntryDraft, record
 from workspaces.pages.model_admin import (
     MomentColumn,
-    NamedColumn,
     PlatformModelAdmin,
     TrackedModelAdmin,
 )
@@ -116,7 +115,7 @@ def _line(cells: list[str]) -> bytes:
 
 def _in_words(column: Any, row: Any, shown: TrackedModelAdmin) -> str:
     """A cell as the list shows it, without its links."""
-    name = column.field_name if isinstance(column, MomentColumn | NamedColumn) else column
+    name = column.field_name if isinstance(column, MomentColumn) else column
     try:
         field, _attribute, value = lookup_field(name, row, shown)
     except ObjectDoesNotExist:

@@ -21,13 +21,17 @@ class KlavisConfig(AppConfig):
         from mcp_servers.client import transports
         from mcp_servers.klavis import instance_state, removals, targets
         from mcp_servers.klavis.host import KlavisHost
+        from mcp_servers.klavis.labels import COLUMNS, TABLES
         from mcp_servers.klavis.models import KlavisAccount, KlavisInstance
         from mcp_servers.klavis.source import KlavisSource
         from mcp_servers.models.hosting import register_host
         from mcp_servers.pages import extensions
         from mcp_servers.registry.catalogue.sources import register_source
         from workspaces.audited_tables import audit_table
+        from workspaces.labels import EVERYWHERE
+        from workspaces.words.columns import name_tables
 
+        name_tables(self, tables=TABLES, columns={**EVERYWHERE, **COLUMNS})
         audit_table(KlavisAccount, ("base_url", "api_key", "dialect", "is_active"))
         audit_table(KlavisInstance, ("user", "server_name", "is_read_only", "uses_rest"))
         transports.register(

@@ -32,11 +32,11 @@ class ServerCredentials(models.Model):
     """The part of a server's row with its secrets, and how people sign in."""
 
     headers = EncryptedJSONField()
-    env = EncryptedJSONField("environment")
+    env = EncryptedJSONField(_("environment"))
     auth_type = models.CharField(
         _("authentication"), max_length=20, choices=AuthType.choices, default=AuthType.NONE
     )
-    auth_config = EncryptedJSONField("credentials")
+    auth_config = EncryptedJSONField(_("credentials"))
     account_use = models.CharField(
         _("accounts"), max_length=10, choices=AccountUse.choices, default=AccountUse.USER
     )

@@ -93,7 +93,6 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
         *("email", "is_address_confirmed", "name", "is_active", "is_superuser", "last_login"),
     ]
     list_filter = ["is_active", "is_superuser", "is_address_confirmed"]
-    names: ClassVar = {"is_active": _("active"), "is_superuser": _("owner of the platform")}
     search_fields = ["email", "name"]
     ordering = ["email"]
     filter_horizontal = []

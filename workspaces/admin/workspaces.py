@@ -65,7 +65,6 @@ class WorkspaceAdmin(AsksBeforeSaving, PlatformModelAdmin):
     ]
     list_display = ["name", "slug", "is_active", "created_at"]
     list_filter = ["is_active"]
-    names: ClassVar[Any] = {"is_active": _("open")}
     search_fields = ["name", "slug"]
     prepopulated_fields: ClassVar[Any] = {"slug": ["name"]}
     actions = ["suspend", "open_again"]

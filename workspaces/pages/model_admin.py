@@ -5,14 +5,13 @@ Admin classes of all apps inherit `WorkspaceModelAdmin`; a system check sees to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import BooleanFieldListFilter
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR
@@ -87,33 +86,6 @@ class MomentColumn:
         return written_locally(at, moment(at), "minute") if at else None
 
 
-class NamedColumn:
-    """A yes or no of a list or a form, under a name in plain words."""
-
-    boolean = True
-
-    def __init__(self, field_name: str, words: Promise | str) -> None:
-        self.__name__ = self.admin_order_field = self.field_name = field_name
-        self.short_description = words
-
-    def __call__(self, row: models.Model) -> bool | None:
-        answer: bool | None = getattr(row, self.field_name)
-        return answer
-
-
-def _filter_called(words: Promise | str) -> type[BooleanFieldListFilter]:
-    """A filter by a yes or no, under a name in plain words."""
-
-    class NamedFilter(BooleanFieldListFilter):
-        horizontal = True  # as the package draws those of its own
-
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options)
-            self.title = str(words)
-
-    return NamedFilter
-
-
 _column_of: Final = cache(MomentColumn)
 """Always the same one: a form finds out by it which of its fields are only read."""
 
@@ -129,8 +101,6 @@ class TrackedModelAdmin(ModelAdmin):
     """Said of a list without rows that cannot be added here: what stands in it, and where it comes from."""
     deletion_note: ClassVar[Promise | str] = ""
     """What becomes of what depends on a row that is deleted here: said where that is asked."""
-    names: ClassVar[Mapping[str, Promise | str]] = {}
-    """What lists and filters call a yes or no: the field's own name is for programs."""
     offers_export: ClassVar[bool] = True
     """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"
@@ -155,13 +125,6 @@ class TrackedModelAdmin(ModelAdmin):
         """Show moments as the reader's browser writes them, as all other pages do."""
         return [self._as_read(column) for column in super().get_list_display(request)]
 
-    def get_list_filter(self, request: HttpRequest) -> Any:
-        """Name filters as columns are named."""
-        return [
-            (one, _filter_called(self.names[one])) if one in self.names else one
-            for one in super().get_list_filter(request)
-        ]
-
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show moments that are only read in the same way."""
         return [self._as_read(field) for field in super().get_readonly_fields(request, obj)]
@@ -185,13 +148,7 @@ class TrackedModelAdmin(ModelAdmin):
         shown = self._as_read(field)
         return shown if is_read or shown in read else field
 
-    @cached_property
-    def _named_columns(self) -> dict[Any, NamedColumn]:
-        return {name: NamedColumn(name, words) for name, words in self.names.items()}
-
     def _as_read(self, column: Any) -> Any:
-        if column in self._named_columns:
-            return self._named_columns[column]
         fields = {one.name: one for one in self.opts.fields}
         field = fields.get(column) if isinstance(column, str) else None
         return _column_of(field) if isinstance(field, models.DateTimeField) else column

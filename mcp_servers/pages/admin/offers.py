@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.db import transaction
@@ -185,7 +185,6 @@ class McpResourceAdmin(SwitchedAdmin):
     )
     list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
     list_filter = ("is_enabled", "is_template")
-    names: ClassVar[Any] = {"is_template": _("template")}
     search_fields = ("uri", "name", "title")
     readonly_fields = (
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
@@ -266,7 +265,6 @@ class HealthCheckAdmin(ReadOnly, OfServerAdmin):
     )
     list_display = ("checked_at", "server", "is_ok", "latency", "error")
     list_filter = ("is_ok",)
-    names: ClassVar[Any] = {"is_ok": _("answered")}
     list_select_related = ("server",)
     fields = list_display
     readonly_fields = fields

@@ -130,7 +130,6 @@ class GlobalServerAdmin(ReadOnly, PlatformModelAdmin):
     )
     list_display = ("name", "transport", "where", "is_required", "is_present")
     list_filter = ("is_required", "is_present", "transport")
-    names: ClassVar[Any] = {"is_required": _("required"), "is_present": _("still in the file")}
     search_fields: ClassVar[Any] = ("name",)
     fields = ("name", "transport", "where", "is_required", "is_present", "updated_at")
     readonly_fields = fields

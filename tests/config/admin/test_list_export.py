@@ -45,7 +45,7 @@ def test_a_list_is_taken_as_a_file_as_it_is_filtered_and_sorted(tenant: Tenant) 
     answer = client.get(address("membership", "?role__exact=member&o=-6"))
     assert answer.headers["Content-Type"] == "text/csv"
     head, *rows = exported(answer)
-    assert head == ["User", "Address", "Role", "Right to audit", "Access", "Created at"]
+    assert head == ["User", "Address", "Role", "Right to audit", "Access", "Created"]
     other_way = exported(client.get(address("membership", "?role__exact=member&o=6")))
     assert other_way == [head, *reversed(rows)]
     names = [row[0] for row in rows]
