@@ -17,6 +17,7 @@ from workspaces.audited_tables import AuditedTable, audited_tables
 from workspaces.changes import CHANGED, SET
 from workspaces.database import is_unavailable
 from workspaces.secrets import key_id_of
+from workspaces.words.columns import kind_of
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def _enter(writes: list[OutsideWrite], watched: AuditedTable | None) -> None:
             workspace_id=workspace_id,
             details={
                 "verb": _VERBS.get("INSERT" if first.verb == "INSERT" else last.verb, last.verb),
-                "kind": str(watched.model._meta.verbose_name) if watched else first.table_name,
+                "kind": kind_of(watched.model) if watched else first.table_name,
                 "id": str(_uuid(first.row_id) or first.row_id),
                 "name": str(after.get("name") or before.get("name") or ""),
                 "before": _shown(before, changed, secret, mask=SET),

@@ -11,6 +11,7 @@ from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET
@@ -26,6 +27,7 @@ from audit.storable import mapping_of
 from audit.views.parts import around, call_url, described, found_by
 from workspaces.pages.parts import workspace_of
 from workspaces.secrets import SecretUnreadable
+from workspaces.words.columns import column_in_words, value_in_words
 from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
@@ -48,7 +50,9 @@ class EntryBody:
 class ChangedField:
     """One field of a changed setting; secrets are masked since before they were recorded."""
 
+    column: str
     field: str
+    """What people call the column."""
     before: str
     after: str
 
@@ -170,11 +174,17 @@ def changes_of(entry: AuditEntry) -> list[ChangedField]:
         return []
     details = mapping_of(entry.details)
     before, after = (mapping_of(details.get(name)) for name in ("before", "after"))
-    names = sorted({*before, *after})
-    return [
-        ChangedField(field=name, before=_shown(before.get(name)), after=_shown(after.get(name)))
-        for name in names
+    kind = str(details.get("kind", ""))
+    found = [
+        ChangedField(
+            column=name,
+            field=capfirst(column_in_words(kind, name)),
+            before=value_in_words(kind, name, before.get(name)),
+            after=value_in_words(kind, name, after.get(name)),
+        )
+        for name in {*before, *after}
     ]
+    return sorted(found, key=lambda change: change.field)
 
 
 def _shown(value: object) -> str:

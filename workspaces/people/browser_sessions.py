@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import record_deleted, tracked_change
@@ -97,7 +98,9 @@ def device(user_agent: str) -> str:
     """What a browser says of itself, in words."""
     browser = next((name for name, mark in _BROWSERS if re.search(mark, user_agent)), "")
     system = next((name for name, mark in _SYSTEMS if re.search(mark, user_agent)), "")
-    return " on ".join(filter(None, (browser, system))) or "Unknown device"
+    if browser and system:
+        return gettext("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+    return browser or system or gettext("Unknown device")
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from audit.services import EntryDraft, Ref, record
 from tests.audit.reports.filling import filled
 from tests.audit.views.log_pages import SECRET_ARGUMENT, a_call, url
 from tests.factories import Tenant, TwoTenants, UserFactory
+from workspaces.changes import tracked_change
 
 pytestmark = pytest.mark.django_db
 
@@ -36,6 +37,20 @@ def test_members_see_their_own_entries_and_bodies(tenant: Tenant) -> None:
     assert SECRET_ARGUMENT.encode() in client.get(f"{home}{mine.pk}/").content
     assert client.get(f"{home}{others.pk}/").status_code == 404
     assert home.encode() in client.get(home).content
+
+
+def test_what_changed_is_in_words(tenant: Tenant) -> None:
+    """REL-3032: columns and values of a changed setting, as people call them; the column's own name is beside."""
+    with tracked_change(tenant.workspace, actor=tenant.actor("owner")):
+        tenant.workspace.allows_public_links = not tenant.workspace.allows_public_links
+        tenant.workspace.save()
+    rows = AuditEntry.objects.for_workspace(tenant.workspace)
+    entry = rows.get(action=Action.CONFIG_CHANGED, actor_id=tenant.owner.pk)
+    page = tenant.client("owner").get(f"/w/{tenant.workspace.slug}/activity/{entry.pk}/")
+    (change,) = page.context["changes"]
+    assert change.field == "Public links to chats"
+    assert {change.before, change.after} == {"yes", "no"}
+    assert b'title="allows_public_links"' in page.content
 
 
 def test_the_platforms_page_is_its_owners_and_holds_no_bodies(two_workspaces: TwoTenants) -> None:

@@ -195,7 +195,7 @@ def test_the_menu_of_files_says_what_the_filters_narrow(tenant: Tenant) -> None:
 
 
 def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
-    """REL-1672: of one that was changed it names the fields, with how switches stand; a kind without names is told once."""
+    """REL-1672, REL-3032: of one that was changed it names the fields, with how switches stand; a kind without names is told once."""
     actor = tenant.actor("admin")
     row = Invitation(workspace=tenant.workspace, email="new@example.org", role="member")
     record_created(row, actor=actor)
@@ -213,7 +213,7 @@ def test_the_list_says_what_was_added_and_what_removed(tenant: Tenant) -> None:
     assert shown == [
         ("shared chat", "note, text, readers …"),
         (f"invitation {row}", "removed"),
-        (f"invitation {row}", "is_on: yes, until: –, is_shut: no"),
+        (f"invitation {row}", "is on: yes, until: –, is shut: no"),
         (f"invitation {row}", "role"),
         (f"invitation {row}", "added"),
     ]
