@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 from uuid import UUID
 
 from django.contrib.sessions.models import Session
@@ -28,6 +28,7 @@ from workspaces.tenancy import (
 
 __all__ = [
     "ROLE_CHOICES",
+    "ROLE_WORDS",
     "AccessRequest",
     "ApiToken",
     "BackgroundJob",
@@ -52,7 +53,8 @@ __all__ = [
     "WorkspaceSession",
 ]
 
-ROLE_CHOICES = [(role.value, role.name.title()) for role in Role]
+ROLE_WORDS: Final = {Role.OWNER: _("Owner"), Role.ADMIN: _("Admin"), Role.MEMBER: _("Member")}
+ROLE_CHOICES: Final = [(role.value, words) for role, words in ROLE_WORDS.items()]
 
 
 class MembershipQuerySet(WorkspaceQuerySet["Membership"]):

@@ -26,7 +26,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
-from workspaces.models import Clock, DateFormat, NumberFormat, User
+from workspaces.models import ROLE_WORDS, Clock, DateFormat, NumberFormat, User
 from workspaces.pages.address_fields import TakesAddresses
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.people.email_addresses import is_address_of, is_taken
@@ -99,7 +99,7 @@ class JoinLinkForm(forms.Form):
         help_text=_("Until the link ends, or as many have joined as you say below."),
     )
     role = forms.ChoiceField(
-        choices=[(role.value, role.name.title()) for role in JOIN_ROLES], label=_("They join as")
+        choices=[(role.value, ROLE_WORDS[role]) for role in JOIN_ROLES], label=_("They join as")
     )
     days = forms.IntegerField(
         min_value=1, max_value=MOST_DAYS, initial=7, label=_("Works for (days)")

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import secrets
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -30,6 +31,9 @@ from workspaces.people.sessions import end_access
 from workspaces.roles import Permission, permissions_of_role, require
 from workspaces.secret_memory import remember_secret
 from workspaces.words.mail_addresses import is_mail_address, typed_address
+
+if TYPE_CHECKING:
+    from workspaces.words.texts import Text
 
 logger = logging.getLogger(__name__)
 _STRENGTH = {Role.MEMBER: 0, Role.ADMIN: 1, Role.OWNER: 2}
@@ -356,7 +360,7 @@ def is_above(actor: Actor, role: Role) -> bool:
     return _STRENGTH[role] > _STRENGTH[actor.role]
 
 
-def roles_to_give(actor: Actor) -> list[tuple[str, str]]:
+def roles_to_give(actor: Actor) -> list[tuple[str, Text]]:
     """Those that the actor may give somebody, each with what people call it."""
     return [(value, label) for value, label in ROLE_CHOICES if not is_above(actor, Role(value))]
 
