@@ -81,7 +81,8 @@ async def _watch(has_access: Callable[[], bool], limit: asyncio.Timeout) -> None
 
 
 def _still_manages(actor: Actor, server_id: UUID) -> bool:
-    assert actor.user_id is not None and actor.workspace_id is not None
+    assert actor.user_id is not None
+    assert actor.workspace_id is not None
     user = User.objects.filter(pk=actor.user_id, is_active=True).first()
     if user is None:
         return False
