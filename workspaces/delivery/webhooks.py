@@ -146,7 +146,9 @@ async def post(
             "It closed the connection without an answer, or did not answer in HTTP."
         ) from error
     except httpx2.DecodingError as error:
-        raise DeliveryRefused("Its answer was compressed or too large, so it was not read.") from error
+        raise DeliveryRefused(
+            "Its answer was compressed or too large, so it was not read."
+        ) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise DeliveryRefused("It could not be reached.") from error
     if not 200 <= answer.status_code < 300:
