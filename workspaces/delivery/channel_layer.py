@@ -33,6 +33,8 @@ class _PubSub(PubSub):
     They all notice that a connection is gone. Each connected anew, and read what Redis answered to another.
     """
 
+    connection: Any
+
     def __init__(self, pool: ConnectionPool) -> None:
         super().__init__(pool)
         self._connecting = asyncio.Lock()
@@ -71,9 +73,13 @@ class _PubSub(PubSub):
 class _Connection(RedisSingleShardConnection):
     """As its base, which writes a traceback each second while Redis is away."""
 
+    _redis: Any
+    _pubsub: Any
+
     def _ensure_redis(self) -> None:
-        if self._redis is None:
-            super()._ensure_redis()
+        is_new = self._redis is None
+        super()._ensure_redis()
+        if is_new:
             self._pubsub = _PubSub(self._redis.connection_pool)
 
     async def _do_receiving(self) -> None:
