@@ -28,7 +28,7 @@ from mcp_servers.client.connections import runtime
 from mcp_servers.endpoint import cancelling
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
 from mcp_servers.gate import access
-from mcp_servers.models import ClientSignIn, McpServer, McpTool
+from mcp_servers.models import ClientSignIn, McpPrompt, McpResource, McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer, full_server
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
@@ -412,6 +412,34 @@ def test_a_trial_ends_with_the_right_to_try(
     assert (trial.status, detail["code"]) == (403, "access_ended")
     assert watched.cancelled == [60]
     assert ended(tenant) == ["cancelled"]
+
+
+@pytest.mark.parametrize("kind", ["resource", "prompt"])
+def test_what_an_administrator_reads_ends_with_their_right(
+    tenant: Tenant, watched: FullServer, silent: McpTool, kind: str
+) -> None:
+    """SEC-1200: as a tool does that they try."""
+    begun = threading.Event()
+
+    async def slow() -> str:
+        begun.set()
+        await asyncio.sleep(60)
+        return "late"
+
+    watched.server.resource("memo://slow")(slow)
+    watched.server.prompt()(slow)
+    looked_at(tenant, silent.server)
+    if kind == "resource":
+        row = McpResource.objects.for_workspace(tenant.workspace).get(uri="memo://slow")
+        path, body = f"/api/resources/{row.pk}/read_content/", b"{}"
+    else:
+        prompt = McpPrompt.objects.for_workspace(tenant.workspace).get(name="slow")
+        path, body = f"/api/prompts/{prompt.pk}/fill/", b"{}"
+    reading = Leaving(path, bearer(token_of(tenant, "servers:write", role="admin")), body)
+    assert begun.wait(PATIENCE)
+    _make_member(tenant)
+    detail = reading.answer()["errors"][0]
+    assert (reading.status, detail["code"]) == (403, "access_ended")
 
 
 def test_a_trial_goes_on_while_its_administrator_may_try(
