@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,16 @@ from audit.sealing.sealer import sealed_since_start
 from audit.storable import mapping_of
 from audit.verification.online import last_verification, seen_until
 from workspaces.database import database_now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFinding:
+    """What the last verification found somewhere."""
+
+    text: str
+    chain: UUID | None
+    """Of a workspace, or the platform's; None: of the whole."""
+    seq: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,31 +47,14 @@ class LogHealth:
     sealed_since_start: int
     sealed_per_second: float
     is_key_missing: bool
+    findings: Sequence[LogFinding]
+    """What the last verification of the whole log found; the first ones of many."""
+    has_only_gaps: bool
+    """All of it are times in which nothing was signed."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFinding:
-    """What the last verification found somewhere."""
-
-    text: str
-    chain: UUID | None
-    """Of a workspace, or the platform's; None: of the whole."""
-    seq: int | None
-
-
-def findings(chain_id: UUID | None = None) -> list[LogFinding]:
-    """Give what the last verification of the whole log found; the first ones of many.
-
-    Args:
-        chain_id: of this chain alone, without times in which nothing was signed: nobody can do anything about those.
-    """
-    verified = last_verification()
-    details = mapping_of(verified.details if verified else None)
-    if chain_id is not None and details.get("only_gaps") is True:
-        return []
-    listed = details.get("findings")
-    found = [_finding(mapping_of(one)) for one in (listed if isinstance(listed, list) else [])]
-    return [one for one in found if chain_id in (None, one.chain)]
+    def findings_of(self, chain_id: UUID) -> Sequence[LogFinding]:
+        """Give those of this chain that somebody can do something about: no times in which nothing was signed."""
+        return [] if self.has_only_gaps else [one for one in self.findings if one.chain == chain_id]
 
 
 def _finding(finding: dict[str, Any]) -> LogFinding:
@@ -80,6 +74,8 @@ def health() -> LogHealth:
     now = database_now()
     newest = newest_checkpoint()
     verified = last_verification()
+    details = mapping_of(verified.details if verified else None)
+    listed = details.get("findings")
     sealed, seconds = sealed_since_start()
     oldest = PendingSeal.objects.order_by("id").first()
     waiting = AuditEntry.objects.across_workspaces().find(oldest.entry_id) if oldest else None
@@ -91,9 +87,13 @@ def health() -> LogHealth:
         checkpoint_age_seconds=(now - newest.made_at).total_seconds() if newest else None,
         verified_at=verified.created_at if verified else None,
         verified_from=seen_until(verified) if verified else None,
-        verified_result=str(mapping_of(verified.details).get("result")) if verified else None,
+        verified_result=str(details.get("result")) if verified else None,
         entries_by_chain=dict(AuditHead.objects.values_list("chain_id", "seq")),
         sealed_since_start=sealed,
         sealed_per_second=sealed / seconds if seconds else 0.0,
         is_key_missing=missing_key_after(newest) is not None,
+        findings=[
+            _finding(mapping_of(one)) for one in (listed if isinstance(listed, list) else [])
+        ],
+        has_only_gaps=details.get("only_gaps") is True,
     )

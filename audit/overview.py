@@ -19,7 +19,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from audit.actions import Action
-from audit.health import findings
+from audit.health import LogFinding
 from audit.models import Alert, AlertDelivery, AuditEntry, AuditSeal, ReportSchedule
 from audit.reports import facts, providers
 from audit.reports.providers import Job
@@ -115,15 +115,15 @@ def overview(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "changes": [described(entry) for entry in changes],
         "changes_url": found_by(log_url, action=Action.CONFIG_CHANGED.value),
     }
-    context["findings"] = _findings(workspace.pk, workspace.slug)
+    found = log_state.health.findings_of(workspace.pk)
+    context["findings"] = _findings(found, workspace.pk, workspace.slug)
     down = [one.server for one in outages if one.until is None]
     context["needs"] = _needs(workspace.slug, context, down, ages["old"])
     return render(request, "audit/overview.html", context)
 
 
-def _findings(workspace_id: UUID, slug: str) -> list[AttentionItem]:
+def _findings(found: Sequence[LogFinding], workspace_id: UUID, slug: str) -> list[AttentionItem]:
     """What the last verification found of the workspace's log, each with its entry where there is one."""
-    found = findings(workspace_id)
     places = [one.seq for one in found if one.seq is not None]
     seals = AuditSeal.objects.filter(chain_id=workspace_id, seq__in=places)
     ids = dict(seals.values_list("seq", "entry_id"))

@@ -25,6 +25,11 @@ class WorkspaceMenu:
     shown: list[Workspace]
     has_more: bool
 
+    @property
+    def offers_choice(self) -> bool:
+        """Whether there is another one to go to."""
+        return len(self.shown) > 1
+
 
 def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
     """Those a person may enter, by name. The current one is among them wherever its name stands."""

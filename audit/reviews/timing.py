@@ -22,7 +22,7 @@ def next_run(
     """Give the next moment at which a file is due."""
     zone = time_zone_of(time_zone)
     day = after.astimezone(zone).date()
-    while not _fits(cadence, day) or _moment(day, hour, zone) <= after:
+    while not _fits(cadence, day, zone) or _moment(day, hour, zone) <= after:
         day += _DAY
     return _moment(day, hour, zone)
 
@@ -46,9 +46,9 @@ def period_before(
     zone = time_zone_of(time_zone)
     today = moment.astimezone(zone).date()
     if covers in _LENGTHS:
-        since, until = today - timedelta(days=_LENGTHS[_Covers(covers)]), today
+        since, until = _there(today - timedelta(days=_LENGTHS[_Covers(covers)]), zone), today
     elif cadence == _Cadence.DAILY:
-        since, until = today - _DAY, today
+        since, until = _there(today - _DAY, zone), today
     elif cadence == _Cadence.WEEKLY:
         until = today - timedelta(days=today.weekday())
         since = until - timedelta(days=7)
@@ -58,14 +58,25 @@ def period_before(
     return _moment(since, 0, zone), _moment(until, 0, zone)
 
 
-def _fits(cadence: str, day: date) -> bool:
+def _fits(cadence: str, day: date, zone: tzinfo) -> bool:
     if cadence == _Cadence.WEEKLY:
         return day.weekday() == 0
-    return cadence != _Cadence.MONTHLY or day.day == 1
+    return day.day == 1 if cadence == _Cadence.MONTHLY else _there(day, zone) == day
+
+
+def _there(day: date, zone: tzinfo) -> date:
+    """The day, or the last one before it that clocks had. Samoa had no 30 December 2011."""
+    noon = datetime.combine(day, time(12), zone).astimezone(UTC)
+    return day if noon.astimezone(zone).date() == day else _there(day - _DAY, zone)
 
 
 def _moment(day: date, hour: int, zone: tzinfo) -> datetime:
-    """An hour that clocks leave out is the one after it, or the end of that day; of one that comes twice it is the first."""
+    """An hour that clocks leave out is the one after it, or the end of that day; of one that comes twice it is the first.
+
+    A day that they leave out begins and ends with the next one.
+    """
+    if _there(day, zone) != day:
+        return _moment(day + _DAY, 0, zone)
     moment = datetime.combine(day, time(hour), zone).astimezone(UTC)
     # On another day a file would cover other days. In Greenland, the last hour of a Saturday is left out.
     return moment if moment.astimezone(zone).date() == day else moment - _MINUTE

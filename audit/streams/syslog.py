@@ -29,6 +29,7 @@ _LOOK_SECONDS: Final = 0.02
 _ENTERPRISE: Final = "32473"
 """The number that RFC 5612 keeps for those who have none of their own."""
 _ENDED: Final = "It ended the connection."
+_NO_GOODBYE: Final = "It did not end the connection in time."
 _LATE_DATA: Final = "APPLICATION_DATA_AFTER_CLOSE_NOTIFY"
 """It had something to say, which nobody waits for."""
 _NOT_PRINTABLE: Final = re.compile(r"[^\x21-\x7e]")
@@ -113,16 +114,36 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
         await _until_acknowledged(writer)
     except (OSError, ValueError) as error:  # a line that is gone has no number any more
         raise DeliveryRefused(_ENDED) from error
+    tls: ssl.SSLObject = writer.get_extra_info("ssl_object")
     try:
         writer.close()
         await writer.wait_closed()
-    except TimeoutError:
-        pass  # its machine has acknowledged everything, and it only did not say goodbye
+        _expect_no_refusal(tls)
+    except TimeoutError as error:
+        # Its machine has acknowledged everything. One that let us in only did not say goodbye.
+        if not _has_let_us_in(tls):
+            raise DeliveryRefused(_NO_GOODBYE) from error
     except ssl.SSLError as error:
         if error.reason != _LATE_DATA:
             raise DeliveryRefused(_ENDED) from error
     except OSError as error:
         raise DeliveryRefused(_ENDED) from error
+
+
+def _expect_no_refusal(tls: ssl.SSLObject) -> None:
+    """Raise SSLError where what came instead of a goodbye was a refusal. OpenSSL takes the one for the other.
+
+    Only once: a connection that was refused is broken, so a second goodbye fails.
+    Source: OpenSSL, ssl3_shutdown() and ssl3_read_bytes(): a fatal alert counts as close_notify in a shutdown.
+    """
+    with contextlib.suppress(ssl.SSLWantReadError):  # it ended the connection without either
+        tls.unwrap()
+
+
+def _has_let_us_in(tls: ssl.SSLObject) -> bool:
+    """Whether the other side is known to have looked at who we are. In TLS 1.3 only its tickets say so."""
+    session = tls.session
+    return tls.version() != "TLSv1.3" or (session is not None and session.has_ticket)
 
 
 async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:

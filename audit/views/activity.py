@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -19,7 +20,7 @@ from django.views.decorators.http import require_GET
 from audit import reports
 from audit.actions import Action
 from audit.filters import ENDED, FAILED, read_filter
-from audit.health import LogFinding, findings, health
+from audit.health import LogFinding, health
 from audit.models import PLATFORM_CHAIN, AuditEntry
 from audit.reports.overview import PLATFORM_DAYS, PlatformRow, platform_entries, platform_rows
 from audit.rollups.reading import TimeRange
@@ -114,10 +115,11 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
     numbers = platform_rows(span)
     workspaces = page_in_address(Workspace.objects.all(), request.GET, _WORKSPACES_AFTER, by="name")
     own = page_in_address(platform_entries(), request.GET, _ENTRIES_AFTER, by="-id")
+    state = health()
     context = {
         "section": "audit",
-        "health": health(),
-        "findings": _findings(),
+        "health": state,
+        "findings": _named(state.findings),
         "span": span,
         "tenants": [_tenant(workspace, numbers.get(workspace.pk)) for workspace in workspaces.rows],
         "workspace_ways": ways_from(
@@ -131,9 +133,8 @@ def platform(request: WorkspaceRequest) -> HttpResponse:
     return render(request, "audit/platform.html", context)
 
 
-def _findings() -> list[tuple[LogFinding, str]]:
+def _named(found: Sequence[LogFinding]) -> list[tuple[LogFinding, str]]:
     """What the last verification found, each with the name of its workspace."""
-    found = findings()
     named = Workspace.objects.filter(pk__in=[one.chain for one in found if one.chain])
     names = dict(named.values_list("pk", "name"))
     return [(one, names.get(one.chain, "") if one.chain else "") for one in found]

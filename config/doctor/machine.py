@@ -10,6 +10,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
@@ -18,7 +19,10 @@ from django.core import checks
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.health import write_to_data_folder
 from config.keys import FILE_NAME
+from mcp_servers.registry.catalogue.file_format import read_known_servers
+from mcp_servers.registry.files.platform_file import registry
 from workspaces.database import database_now
+from workspaces.errors import InvalidInput
 from workspaces.product import VERSION
 from workspaces.secrets import (
     PUT_BACK,
@@ -75,6 +79,8 @@ def check_settings(part: str) -> DoctorFinding:
                 f"{name} names {path}, and there is no such file",
                 "Put the file there, for the user who runs Trellis to read, or correct the setting.",
             )
+    if fault := _fault_in_lists(config.catalogue_file):
+        return look(part, fault, "Correct the file. Trellis reads it anew when it has changed.")
     mode = "embedded (SQLite in the data folder)" if config.database_url is None else "production"
     if config.database_url is not None and any(
         origin.startswith("http://") for origin in config.public_origins
@@ -85,6 +91,18 @@ def check_settings(part: str) -> DoctorFinding:
             "Put a proxy with TLS before Trellis and name the https origin in TRELLIS_PUBLIC_ORIGINS.",
         )
     return ok(part, mode)
+
+
+def _fault_in_lists(catalogue: Path | None) -> str:
+    """Why Trellis cannot read the list of the platform's servers or that of the catalogue; empty: it can."""
+    if fault := registry.state().error:
+        return fault
+    try:
+        if catalogue is not None:
+            read_known_servers(catalogue)
+    except InvalidInput as error:
+        return error.message
+    return ""
 
 
 def check_clocks(part: str) -> DoctorFinding:

@@ -1,62 +1,21 @@
-"""Whether a client still may use the endpoint while what it asked for is done. Each request asks that only once."""
+"""Whether a client still may use the endpoint: by its token or its sign-in, its person and the workspace."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
 
 from mcp_servers.endpoint.sign_in.proofs import is_proof_of
 from mcp_servers.models import ClientSignIn
-from workspaces.database import in_database
 from workspaces.models import ApiToken, User, Workspace
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.callers import EndpointCaller
 
-CHECK_SECONDS: Final = 3.0
-"""How often it is asked again."""
-ENDED: Final = (
-    "Your access to this workspace ended while Trellis worked on this request, so it was stopped."
-)
 
-
-@contextlib.asynccontextmanager
-async def ends_with_access(caller: EndpointCaller) -> AsyncIterator[None]:
-    """Do something for a client, and stop it once the client's access ends.
-
-    Raises:
-        MCPError: it has ended.
-    """
-    try:
-        async with asyncio.timeout(None) as limit:
-            watching = asyncio.ensure_future(_watch(caller, limit))
-            try:
-                yield
-            finally:
-                watching.cancel()
-    except TimeoutError:
-        if limit.expired():
-            raise MCPError(INVALID_REQUEST, ENDED) from None
-        raise
-
-
-async def _watch(caller: EndpointCaller, limit: asyncio.Timeout) -> None:
-    may_go_on = True
-    while may_go_on:
-        await asyncio.sleep(CHECK_SECONDS)
-        with contextlib.suppress(DatabaseError, InterfaceError):  # nobody can tell now
-            may_go_on = await in_database(_has_access, caller)
-    limit.reschedule(asyncio.get_running_loop().time())
-
-
-def _has_access(caller: EndpointCaller) -> bool:
+def has_access(caller: EndpointCaller) -> bool:
+    """Whether it may now."""
     user = User.objects.filter(pk=caller.user_id, is_active=True).first()
     if user is None:
         return False

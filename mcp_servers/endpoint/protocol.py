@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -22,11 +22,12 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.endpoint import cancelling, prompts, resources
-from mcp_servers.endpoint.access import ends_with_access
+from mcp_servers.endpoint.access import has_access
 from mcp_servers.endpoint.asking import InputReply
 from mcp_servers.endpoint.calling import call
 from mcp_servers.endpoint.offering import offers_for, page_after
 from mcp_servers.endpoint.paging import count_fitting
+from mcp_servers.gate.access import ends_with_access
 from workspaces.database import in_database
 from workspaces.errors import DomainError
 from workspaces.product import NAME, VERSION
@@ -163,7 +164,7 @@ def _guarded(
     @wraps(handler)
     async def handle(context: ServerRequestContext[Any], params: P) -> R:
         try:
-            async with ends_with_access(_exchange_of(context).caller):
+            async with ends_with_access(partial(has_access, _exchange_of(context).caller)):
                 return await handler(context, params)
         except MCPError:
             raise

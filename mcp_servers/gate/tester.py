@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.utils import timezone
@@ -15,6 +16,7 @@ from mcp_servers.client.canonical import JsonValue
 from mcp_servers.client.connections.runtime import run_sync
 from mcp_servers.client.values import Effect, ToolCallOutcome, ToolCallRequest
 from mcp_servers.gate import call_tool
+from mcp_servers.gate.access import for_manager
 from mcp_servers.gate.admission import GatedCall
 from mcp_servers.gate.resolving import resolve_tool
 from mcp_servers.registry.consent import call_rules, policy
@@ -78,6 +80,7 @@ def try_tool(
 
     Raises:
         CallerLeft: it was stopped.
+        AccessEnded: so it was, because the actor does not manage the server any more.
         PermissionDenied: the actor may not manage servers here; recorded as a refusal.
         ApprovalMissing: it is not confirmed, and has to be.
         And whatever call_tool() raises.
@@ -104,4 +107,5 @@ def try_tool(
         )
         request = replace(request, approval_id=approval.pk)
     # Where the connections live: from there to the server is no further crossing.
-    return run_sync(call_tool(request), departure=departure)
+    work = for_manager(partial(call_tool, request), actor, tool.server_id)
+    return run_sync(work, departure=departure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -30,6 +32,8 @@ from tests.ports import free_port
 START_SECONDS = 600.0
 SERVICE_SECONDS = 60.0
 """For PostgreSQL to end, or to answer again: on a machine with nothing to spare it needs some of it."""
+_MORE_SECONDS = 60.0
+"""For the end of what was started, where something hangs."""
 _ANSWER_SECONDS = 20
 """For what a service is asked from here."""
 
@@ -279,11 +283,30 @@ def _children(pid: int) -> list[int]:
     return [int(one) for one in text.split()]
 
 
+def give_up_after(seconds: float, stack: contextlib.ExitStack) -> None:
+    """Name what hangs then, end what was started, and this process with it. Closing the stack takes that back."""
+
+    def give_up() -> None:
+        faulthandler.dump_traceback()
+        faulthandler.dump_traceback_later(_MORE_SECONDS, exit=True)
+        with contextlib.suppress(Exception):
+            stack.close()
+        os._exit(1)
+
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    stack.callback(timer.cancel)
+
+
 @contextlib.contextmanager
 def installation(
-    *, lease_seconds: float | None = None, **environment: str
+    *, lease_seconds: float | None = None, most_seconds: float | None = None, **environment: str
 ) -> Iterator[Installation]:
     """One that serves; afterwards nothing of it is left.
+
+    Args:
+        most_seconds: after which it and this process end, whatever hangs.
 
     Raises:
         Missing: no PostgreSQL or Redis can be started here.
@@ -291,6 +314,8 @@ def installation(
     folder = Path(tempfile.mkdtemp(prefix="trellis-chaos-"))
     try:
         with contextlib.ExitStack() as stack:
+            if most_seconds is not None:
+                give_up_after(most_seconds, stack)
             services = Services(folder)
             stack.callback(services.stop)
             made = Installation(folder, services, lease_seconds=lease_seconds, **environment)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import faulthandler
 import json
 import random
 import sys
@@ -131,10 +130,11 @@ def main() -> int:
     account, began = Account(), time.monotonic()
     lease = 4.0 if options.short else 15.0
     most = 300.0 + 15.0 * turns
-    # What hangs all the same is named, and left.
-    faulthandler.dump_traceback_later(most + START_SECONDS + MORE_SECONDS, exit=True)
     try:
-        with installation(lease_seconds=lease if options.short else None) as made:
+        with installation(
+            lease_seconds=lease if options.short else None,
+            most_seconds=most + START_SECONDS + MORE_SECONDS,
+        ) as made:
             print(f"installed           {time.monotonic() - began:.0f} s", flush=True)
             started, code = time.monotonic(), 1
             try:
@@ -148,8 +148,6 @@ def main() -> int:
     except Missing as missing:
         print(missing)
         return 2
-    finally:
-        faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":

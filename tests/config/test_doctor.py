@@ -529,8 +529,22 @@ def test_a_given_file_that_is_not_there_is_told(
     found = {one.part: one for one in doctor.examine()}
     assert found["settings"].state is FindingState.LOOK
     assert "MCP_SERVERS_FILE" in found["settings"].text
-    path.write_text("{}")
-    assert "MCP_SERVERS_FILE" not in {one.part: one for one in doctor.examine()}["settings"].text
+    path.write_text('{"mcpServers": {}}')
+    assert path.name not in doctor.examine_part("settings").text
+
+
+@pytest.mark.parametrize("setting", ["mcp_servers_file", "catalogue_file"])
+def test_a_given_file_that_cannot_be_read_is_told(
+    settings: Settings, tmp_path: Path, setting: str
+) -> None:
+    """REL-1593: it says where the file is wrong. Only a line of the log did, once somebody opened the page."""
+    path = tmp_path / "list.json"
+    path.write_text('{"servers": [')
+    settings.TRELLIS = settings.TRELLIS.model_copy(update={setting: path})
+    found = doctor.examine_part("settings")
+    assert found.state is FindingState.LOOK
+    assert "list.json" in found.text
+    assert "line 1" in found.text
 
 
 class MailServer(socketserver.StreamRequestHandler):

@@ -214,16 +214,21 @@ def test_a_tool_that_asks_first_is_not_called_unconfirmed(
 
 
 def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningTrellis) -> None:
-    """SEC-116: what will happen to each entry; nothing is switched on by it."""
+    """SEC-116, REL-2852: what will happen to each entry; nothing is switched on by it. Variables are asked for."""
     enter(page, ADMIN, at="/w/demo/servers/import/")
     listed = {
         "pasted": {"url": "https://pasted.example/mcp", "headers": {"X-Key": CANARY}},
+        "asked-for": {"url": "https://${HOST}/mcp"},
         "refused-one": {"command": "npx", "args": ["-y", "thing"]},
     }
     page.get_by_label("List of servers, as JSON").fill(json.dumps({"mcpServers": listed}))
     page.get_by_role("button", name="Show what would happen").click()
     expect(page.get_by_text("Is added, switched off")).to_be_visible()
     expect(page.get_by_text("Is refused")).to_be_visible()
+    expect(page.get_by_text("Needs values")).to_be_visible()
+    page.get_by_role("button", name="Add the servers").click()
+    expect(page.get_by_role("alert")).to_contain_text("Enter a value for HOST.")
+    page.get_by_label("HOST").fill("asked.example")
     page.get_by_label("In the buds chosen below").check()
     page.get_by_role("button", name="Add the servers").click()
     expect(page.get_by_text("Choose a bud.")).to_be_visible()
@@ -234,6 +239,7 @@ def test_a_pasted_list_is_shown_before_it_is_taken(page: Page, trellis: RunningT
     card = page.locator("article.server", has_text="pasted.example").first
     expect(card).to_contain_text("Switched off")
     expect(page.locator("article.server", has_text="refused-one")).to_have_count(0)
+    expect(page.locator("article.server", has_text="asked.example")).to_have_count(1)
     assert CANARY not in page.content()
 
 

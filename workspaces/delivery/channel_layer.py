@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Collection
-from typing import Final
+from collections.abc import AsyncIterator, Collection
+from typing import Any, Final
 from uuid import uuid4
 
 from channels_redis.pubsub import (
@@ -14,6 +15,8 @@ from channels_redis.pubsub import (
     RedisSingleShardConnection,
 )
 from redis import RedisError
+from redis.asyncio import ConnectionPool
+from redis.asyncio.client import PubSub
 
 from workspaces.delivery.announcements import deafness
 
@@ -24,8 +27,60 @@ AGAIN_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 0.1
 
 
+class _PubSub(PubSub):
+    """As its base, with one task that connects at a time: one reads here, while others subscribe.
+
+    They all notice that a connection is gone. Each connected anew, and read what Redis answered to another.
+    """
+
+    connection: Any
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        super().__init__(pool)
+        self._connecting = asyncio.Lock()
+        self._connector: asyncio.Task[Any] | None = None
+
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        task = asyncio.current_task()
+        if self._connector is task:  # it subscribes again while it connects
+            yield
+            return
+        async with self._connecting:
+            self._connector = task
+            try:
+                yield
+            finally:
+                self._connector = None
+
+    async def execute_command(self, *args: Any) -> None:
+        async with self._alone():
+            await super().execute_command(*args)
+
+    async def parse_response(self, block: bool = True, timeout: float = 0) -> Any:
+        async with self._alone():
+            if self.connection is not None:
+                await self.connection.connect()
+        return await super().parse_response(block, timeout)
+
+    async def _reconnect(self, conn: Any, *args: Any) -> None:
+        is_done = self._connecting.locked() and self._connector is not asyncio.current_task()
+        async with self._alone():
+            if not (is_done and conn.is_connected):
+                await super()._reconnect(conn, *args)
+
+
 class _Connection(RedisSingleShardConnection):
     """As its base, which writes a traceback each second while Redis is away."""
+
+    _redis: Any
+    _pubsub: Any
+
+    def _ensure_redis(self) -> None:
+        is_new = self._redis is None
+        super()._ensure_redis()
+        if is_new:
+            self._pubsub = _PubSub(self._redis.connection_pool)
 
     async def _do_receiving(self) -> None:
         while True:

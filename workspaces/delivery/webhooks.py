@@ -126,7 +126,13 @@ async def post(
         DeliveryRefused: it is none, or there was none.
     """
     try:
-        async with client.stream("POST", url, content=body, headers=dict(headers)) as answer:
+        async with client.stream(
+            "POST",
+            url,
+            content=body,
+            headers=dict(headers),
+            extensions={outbound.STATUS_FIRST: True},
+        ) as answer:
             if reads_answer and answer.is_success:
                 await answer.aread()
             else:
@@ -138,6 +144,10 @@ async def post(
     except (httpx2.RemoteProtocolError, httpx2.ReadError) as error:
         raise DeliveryRefused(
             "It closed the connection without an answer, or did not answer in HTTP."
+        ) from error
+    except httpx2.DecodingError as error:
+        raise DeliveryRefused(
+            "Its answer was compressed or too large, so it was not read."
         ) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise DeliveryRefused("It could not be reached.") from error

@@ -16,6 +16,7 @@ from workspaces.outbound.backend import GuardedBackend
 from workspaces.outbound.bounds import BoundedStream, Bounds, Pace, ResponseTooLarge
 from workspaces.outbound.egress import (
     NETWORK_REFUSED,
+    STATUS_FIRST,
     USER_AGENT,
     WITHHELD,
     EgressTransport,
@@ -42,6 +43,7 @@ __all__ = [
     "HTTP_SCHEMES",
     "MAX_URL_LENGTH",
     "NETWORK_REFUSED",
+    "STATUS_FIRST",
     "USER_AGENT",
     "WEBSOCKET_SCHEMES",
     "WITHHELD",

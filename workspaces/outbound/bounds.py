@@ -59,6 +59,9 @@ class Pace:
         return max(self._behind_at, now - room) + count / self._per_second
 
 
+COMPRESSED: Final = "The server sent a compressed answer, which was not asked for."
+
+
 class ResponseTooLarge(httpx2.DecodingError):
     """An answer was larger than its bound; nothing more of it was read."""
 
@@ -105,6 +108,19 @@ class BoundedStream(httpx2.AsyncByteStream):
                 if pause:
                     await anyio.sleep(pause)
             yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class RefusedStream(httpx2.AsyncByteStream):
+    """A compressed response body, of which nothing is read."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        raise httpx2.DecodingError(COMPRESSED)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

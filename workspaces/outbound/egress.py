@@ -17,7 +17,7 @@ from django.conf import settings
 from workspaces.errors import InvalidEndpoint
 from workspaces.outbound.addresses import Network
 from workspaces.outbound.backend import AddressRefused, GuardedBackend
-from workspaces.outbound.bounds import BoundedStream, Bounds, Pace
+from workspaces.outbound.bounds import COMPRESSED, BoundedStream, Bounds, Pace, RefusedStream
 from workspaces.outbound.endpoints import HTTP_SCHEMES, WEBSOCKET_SCHEMES, parse_endpoint
 
 Wrap: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
@@ -28,6 +28,9 @@ NETWORK_REFUSED: Final = "Trellis is not allowed to connect to this network. The
 
 WITHHELD: Final = "trellis.withheld"
 """A request's extension: why it is not sent after all, as the status that its caller is given; 0 for no answer."""
+
+STATUS_FIRST: Final = "trellis.status_first"
+"""A request's extension: its caller wants the status of an answer whose body is refused, too."""
 
 _KEPT_ALIVE: Final = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -164,17 +167,17 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             if isinstance(error.__cause__, AddressRefused):
                 raise NetworkRefused(request=request) from error
             raise
+        if "set-cookie" in response.headers:
+            del response.headers["set-cookie"]
         if response.headers.get("content-encoding", "identity").strip().lower() not in (
             "",
             "identity",
         ):
+            if STATUS_FIRST in request.extensions:
+                response.stream = RefusedStream(cast("httpx2.AsyncByteStream", response.stream))
+                return response
             await response.aclose()
-            raise httpx2.DecodingError(
-                "The server sent a compressed answer, which was not asked for.",
-                request=request,
-            )
-        if "set-cookie" in response.headers:
-            del response.headers["set-cookie"]
+            raise httpx2.DecodingError(COMPRESSED, request=request)
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         response.stream = BoundedStream(
             cast("httpx2.AsyncByteStream", response.stream),

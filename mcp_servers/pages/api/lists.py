@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import GlobalServer, McpServer
-from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
+from mcp_servers.pages.api.common import StrictSerializer, TextMapField, WhereUsedInput, where_used
 from mcp_servers.pages.api.servers import ServerOutput
 from mcp_servers.registry.files.file_format import MAX_FILE_BYTES
 from mcp_servers.registry.scopes import lists, platform
@@ -47,6 +47,10 @@ class ListInput(StrictSerializer):
     servers = serializers.CharField(
         max_length=MAX_FILE_BYTES, help_text="Text in the `mcpServers` format."
     )
+    values = TextMapField(
+        default=dict,
+        help_text='What stands for variables: `{"TOKEN": "…"}` for `${TOKEN}`. Workspaces have no variables.',
+    )
 
 
 class ImportInput(ListInput, WhereUsedInput):
@@ -57,7 +61,10 @@ class PlannedOutput(serializers.Serializer[Any]):
     """What an import does with one entry. Secrets are named, never shown."""
 
     name = serializers.CharField()
-    plan = serializers.ChoiceField(choices=[("add", "add"), ("refuse", "refuse")])
+    plan = serializers.ChoiceField(
+        choices=[("add", "add"), ("ask", "ask"), ("refuse", "refuse")],
+        help_text="`ask`: it is added once its variables have values.",
+    )
     transport = serializers.CharField()
     where = serializers.CharField()
     reason = serializers.CharField()
@@ -120,8 +127,13 @@ class ServerListViewSet(WorkspaceViewSet):
     @action(detail=False, methods=["post"], pagination_class=None)
     def preview(self, request: Request) -> Response:
         """What an import would do; nothing is stored, started or connected to."""
-        text = self.read(ListInput)["servers"]
-        planned = lists.preview_import(workspace_id=self.workspace.pk, text=text, actor=self.actor)
+        given = self.read(ListInput)
+        planned = lists.preview_import(
+            workspace_id=self.workspace.pk,
+            text=given["servers"],
+            values=given["values"],
+            actor=self.actor,
+        )
         return Response([one.as_json() for one in planned])
 
     @extend_schema(request=ImportInput, responses={201: ServerOutput(many=True)}, filters=False)
@@ -131,6 +143,7 @@ class ServerListViewSet(WorkspaceViewSet):
         added = lists.apply_import(
             workspace_id=self.workspace.pk,
             text=values["servers"],
+            values=values["values"],
             where=where_used(values),
             actor=self.actor,
         )

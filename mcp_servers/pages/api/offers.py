@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import django_filters
@@ -14,6 +15,7 @@ from uuid_utils.compat import uuid7
 
 from mcp_servers.client.values import Outcome, PromptMessage, PromptRequest, ResourceRequest
 from mcp_servers.gate import get_prompt, read_resource
+from mcp_servers.gate.access import for_manager
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.models.resources import MAX_URI_LENGTH
 from mcp_servers.pages.api.common import StrictSerializer, TextMapField
@@ -182,7 +184,9 @@ class ResourceViewSet(OfferViewSet):
             uri=uri or row.uri,
             actor=self.actor,
         )
-        return Response(ReadOutput(wait_for(read_resource, wanted)).data)
+        work = partial(read_resource, wanted)
+        outcome = wait_for(for_manager, work, self.actor, row.server_id)
+        return Response(ReadOutput(outcome).data)
 
 
 class PromptViewSet(OfferViewSet):
@@ -209,4 +213,6 @@ class PromptViewSet(OfferViewSet):
             arguments=self.read(FillInput).get("arguments", {}),
             actor=self.actor,
         )
-        return Response(ServerFilledPromptOutput(wait_for(get_prompt, wanted)).data)
+        work = partial(get_prompt, wanted)
+        outcome = wait_for(for_manager, work, self.actor, row.server_id)
+        return Response(ServerFilledPromptOutput(outcome).data)

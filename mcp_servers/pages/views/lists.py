@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.decorators import login_required
 from django.contrib import messages
@@ -24,6 +25,9 @@ from workspaces.roles import Permission
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
+_VALUE: Final = "value-"
+"""How the names of fields begin in which values of variables are entered."""
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
@@ -43,11 +47,13 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
         text = request.POST.get("servers", "")
         asked = request.POST if "use" in request.POST else None
         form = context["form"] = WhereForm(asked, workspace=workspace)
+        values = _given_values(request.POST)
         try:
             if request.POST.get("intent") == "apply" and (asked is None or form.is_valid()):
                 added = lists.apply_import(
                     workspace_id=workspace.pk,
                     text=text,
+                    values=values,
                     where=EVERYWHERE if asked is None else form.where(),
                     actor=request.actor,
                 )
@@ -59,21 +65,35 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
                 ) % {"count": count}
                 messages.success(request, message)
                 return redirect(servers_url(request))
-            context["planned"] = lists.preview_import(
-                workspace_id=workspace.pk, text=text, actor=request.actor
-            )
         except PermissionDenied:
             raise
         except DomainError as error:
             context["error"] = error.message
-        # What was pasted goes back into the person's own field, and nowhere else.
+        try:
+            planned = context["planned"] = lists.preview_import(
+                workspace_id=workspace.pk, text=text, values=values, actor=request.actor
+            )
+        except DomainError as error:
+            planned, context["error"] = [], error.message
+        # What was pasted and entered goes back into the person's own fields, and nowhere else.
         context["text"] = text
-        context["adds"] = any(one.plan == "add" for one in context["planned"] or ())
+        names = dict.fromkeys(name for one in planned for name in one.placeholders)
+        context["values"] = [(f"{_VALUE}{name}", name, values.get(name, "")) for name in names]
+        context["adds"] = any(one.plan != "refuse" for one in planned)
         has_faults = bool(context["error"]) or bool(form.errors)
     status = 422 if has_faults else 200
     response = render(request, "mcp_servers/import.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _given_values(posted: Mapping[str, str]) -> dict[str, str]:
+    """What was entered for variables, by their names."""
+    return {
+        name.removeprefix(_VALUE): value
+        for name, value in posted.items()
+        if name.startswith(_VALUE)
+    }
 
 
 @require_GET

@@ -103,18 +103,27 @@ class Entry:
     def variables(self) -> tuple[str, ...]:
         """The names of all variables in it, each once."""
         texts = (self.url, self.command, *self.args, *self.headers.values(), *self.env.values())
-        return variables_in(texts)
+        names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
+        return tuple(dict.fromkeys(names))
 
     def expanded(self, environment: Mapping[str, str]) -> Entry:
-        """The same with its variables filled in.
+        """The same with its variables filled in from the platform's environment.
 
         Raises:
             MissingVariable: names all that have neither a value nor a default.
         """
+        return self.filled(_offered(environment))
+
+    def filled(self, values: Mapping[str, str]) -> Entry:
+        """The same with values that somebody gave instead of its variables.
+
+        Raises:
+            MissingVariable: as expanded().
+        """
         missing: list[str] = []
 
         def fill(text: str) -> str:
-            return _fill(text, environment, missing)
+            return _fill(text, values, missing)
 
         filled = Entry(
             name=self.name,
@@ -377,12 +386,6 @@ def _text(value: object, what: str) -> str:
     return text
 
 
-def variables_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of all variables in these texts, each once."""
-    names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
-    return tuple(dict.fromkeys(names))
-
-
 def fill_text(text: str, environment: Mapping[str, str]) -> str:
     """Put variables' values into one text.
 
@@ -390,22 +393,23 @@ def fill_text(text: str, environment: Mapping[str, str]) -> str:
         MissingVariable: one has neither a value nor a default.
     """
     missing: list[str] = []
-    filled = _fill(text, environment, missing)
+    filled = _fill(text, _offered(environment), missing)
     if missing:
         raise MissingVariable(missing)
     return filled
 
 
-def _fill(text: str, environment: Mapping[str, str], missing: list[str]) -> str:
-    return _VARIABLE.sub(lambda match: _value(match, environment, missing), text)
+def _offered(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not _KEPT_BACK.fullmatch(name)}
 
 
-def _value(match: re.Match[str], environment: Mapping[str, str], missing: list[str]) -> str:
+def _fill(text: str, values: Mapping[str, str], missing: list[str]) -> str:
+    return _VARIABLE.sub(lambda match: _value(match, values, missing), text)
+
+
+def _value(match: re.Match[str], values: Mapping[str, str], missing: list[str]) -> str:
     name, default = match["name"], match["default"]
-    value = environment.get(name)
-    if _KEPT_BACK.fullmatch(name):
-        value = None
-    if value:
+    if value := values.get(name):
         return value
     if default is not None:
         return default

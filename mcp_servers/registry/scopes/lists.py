@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import UUID
@@ -29,7 +29,7 @@ from mcp_servers.models import (
 )
 from mcp_servers.models.programs import build_argv, without_secrets
 from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
-from mcp_servers.registry.files.file_format import Entry, read_server_list
+from mcp_servers.registry.files.file_format import Entry, MissingVariable, read_server_list
 from mcp_servers.registry.services.drafts import ServerDraft
 from mcp_servers.registry.services.servers import add_server, check_draft
 from workspaces.actors import Actor
@@ -39,11 +39,12 @@ from workspaces.roles import Permission, require
 if TYPE_CHECKING:
     from mcp_servers.client.values import JsonValue
 
-Plan: TypeAlias = Literal["add", "refuse"]
+Plan: TypeAlias = Literal["add", "ask", "refuse"]
 
 _ESCAPED_PARAMETER: Final = re.compile(r"\\\{([a-z][a-z0-9_]*)\\\}")
 _CONSENT: Final = frozenset({"-y", "--yes"})
 """With which a package runner asks nobody; it has nobody to ask here."""
+_NO_VALUES: Final[Mapping[str, str]] = {}
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -57,11 +58,11 @@ class PlannedImport:
     where: str = ""
     """The address without its query, or the program's title."""
     reason: str = ""
-    """Why it is refused."""
+    """Why it is refused, or what it lacks."""
     secrets: tuple[str, ...] = ()
     """What is taken in and stored encrypted, by name only."""
     placeholders: tuple[str, ...] = ()
-    """Variables that stand in the entry; a workspace has none, so they have to be filled in by hand."""
+    """Variables that stand in the entry. A workspace has none, so their values come with the list."""
     draft: ServerDraft | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -77,8 +78,13 @@ class PlannedImport:
         }
 
 
-def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> list[PlannedImport]:
+def preview_import(
+    *, workspace_id: UUID, text: str | bytes, actor: Actor, values: Mapping[str, str] = _NO_VALUES
+) -> list[PlannedImport]:
     """What an import of this text would do; nothing is stored, started or connected to.
+
+    Args:
+        values: of variables, by their names.
 
     Raises:
         PermissionDenied: the actor may not manage servers here.
@@ -92,8 +98,8 @@ def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> li
     ]
     seen: set[str] = set()
     for entry in listed.entries:
-        one = _plan(entry, workspace_id)
-        if one.plan == "add" and entry.name in seen:
+        one = _plan(entry, workspace_id, values)
+        if one.plan != "refuse" and entry.name in seen:
             one = _refused(entry, _("The list has another server of this name."))
         seen.add(entry.name)
         planned.append(one)
@@ -102,20 +108,29 @@ def preview_import(*, workspace_id: UUID, text: str | bytes, actor: Actor) -> li
 
 @transaction.atomic
 def apply_import(
-    *, workspace_id: UUID, text: str | bytes, actor: Actor, where: WhereUsed = EVERYWHERE
+    *,
+    workspace_id: UUID,
+    text: str | bytes,
+    actor: Actor,
+    where: WhereUsed = EVERYWHERE,
+    values: Mapping[str, str] = _NO_VALUES,
 ) -> list[McpServer]:
     """Add what the preview says would be added, switched off; what is refused is left out.
 
     Args:
         where: where they are used once they are switched on.
+        values: of variables, by their names.
 
     Raises:
         PermissionDenied, Malformed: as preview_import().
-        InvalidInput: a bud named here is not there, or does not take a server now.
+        InvalidInput: a variable has no value; a bud named here is not there, or does not take a server now.
     """
+    planned = preview_import(workspace_id=workspace_id, text=text, actor=actor, values=values)
+    if lacking := [f"{one.name}: {one.reason}" for one in planned if one.plan == "ask"]:
+        raise InvalidInput(fields={"values": lacking})
     return [
         add_server(workspace_id=workspace_id, draft=one.draft.used(where), actor=actor)
-        for one in preview_import(workspace_id=workspace_id, text=text, actor=actor)
+        for one in planned
         if one.draft is not None
     ]
 
@@ -136,12 +151,23 @@ def export_servers(*, workspace_id: UUID, actor: Actor) -> dict[str, Any]:
     return {"mcpServers": {row.name: _exported(row) for row in rows}}
 
 
-def _plan(entry: Entry, workspace_id: UUID) -> PlannedImport:
+def _plan(entry: Entry, workspace_id: UUID, values: Mapping[str, str]) -> PlannedImport:
     try:
-        draft = _program_draft(entry) if entry.is_stdio else _remote_draft(entry)
+        filled = entry.filled(values)
+        draft = _program_draft(filled) if entry.is_stdio else _remote_draft(filled)
         check_draft(workspace_id=workspace_id, draft=draft)
+    except MissingVariable as error:
+        names = ", ".join(error.names)
+        return PlannedImport(
+            name=entry.name,
+            plan="ask",
+            transport=entry.transport,
+            where=entry.command or entry.url.partition("?")[0],
+            reason=_("Enter a value for %(names)s.") % {"names": names},
+            placeholders=entry.variables(),
+        )
     except DomainError as error:
-        return _refused(entry, error.message)
+        return replace(_refused(entry, error.message), placeholders=entry.variables())
     secrets = [*(draft.headers or {}), *(draft.env or {}), *(draft.auth or {})]
     return PlannedImport(
         name=entry.name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from functools import partial
 from uuid import UUID
@@ -17,7 +16,6 @@ from mcp_servers.oauth.grants import sign_in_of
 from mcp_servers.oauth.revoking import remove_grants_of_server
 from mcp_servers.registry.bud_choices import give_to_buds
 from mcp_servers.registry.elicitation import withdraw_inputs_of, withdraw_sign_ins
-from mcp_servers.registry.files.file_format import variables_in
 from mcp_servers.registry.rights import require_to_dismiss, require_to_manage, require_to_own
 from mcp_servers.registry.services.call_rules import follow_new_name
 from mcp_servers.registry.services.credentials import auth_of, check_auth
@@ -31,7 +29,6 @@ from workspaces.holding import take_room
 from workspaces.models import User, Workspace
 from workspaces.redaction import MASK
 from workspaces.roles import Permission, require
-from workspaces.secrets import SecretUnreadable
 
 MAX_PERSONAL_SERVERS = 20
 """Of one person in one workspace."""
@@ -160,8 +157,6 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
         was_active, auth, signs_in = server.is_active, auth_of(server), sign_in_of(server)
         lost = apply_draft(server, draft)
         server.check_values()
-        if server.is_active and not was_active:
-            _check_filled_in(server)
         if target_of(server) != target:
             state["status"] = ServerStatus.AUTH_REQUIRED if lost else ServerStatus.DISCONNECTED
             state["status_reason"] = (
@@ -290,22 +285,6 @@ def _check_switch(server: McpServer, draft: ServerDraft) -> None:
         raise Conflict(_("The platform requires this server in every workspace."))
     if draft.is_active and server.is_blocked:
         raise PermissionDenied(_("An administrator of the workspace has switched this server off."))
-
-
-def _check_filled_in(server: McpServer) -> None:
-    """Make sure that a server of a pasted list has values instead of variables, which a workspace has not."""
-    texts = [str(value) for value in server.parameters.values()]
-    for secret in (server.headers, server.env):
-        if secret:
-            with contextlib.suppress(SecretUnreadable):  # its calls say that
-                texts += secret.reveal_json("whether a variable stands in it").values()
-    if names := variables_in(texts):
-        raise InvalidInput(
-            _(
-                "Still to be filled in: %(names)s. Edit the server and enter the value, then switch it on."
-            )
-            % {"names": ", ".join(names)}
-        )
 
 
 def _is_required(server: McpServer) -> bool:

@@ -103,6 +103,15 @@ def test_times_are_of_a_time_zone_and_each_comes_once() -> None:
     assert local(late, "America/Nuuk")[:2] == ["2026-03-28 22:59", "2026-03-29 23:00"]
     first, second = (period_before("daily", one, time_zone="America/Nuuk") for one in late[:2])
     assert first[1] == second[0]
+    # A whole day is left out, and so is its file.
+    new_year = datetime(2011, 12, 28, 20, tzinfo=UTC)
+    days = next_runs("daily", new_year, hour=8, time_zone="Pacific/Apia")
+    assert local(days, "Pacific/Apia") == [
+        f"{day} 08:00" for day in ("2011-12-29", "2011-12-31", "2012-01-01")
+    ]
+    periods = [period_before("daily", one, time_zone="Pacific/Apia") for one in days]
+    assert [until - since for since, until in periods] == [timedelta(days=1)] * 3
+    assert [since for since, _ in periods[1:]] == [until for _, until in periods[:-1]]
     # Monday has begun in Auckland while it is still Sunday in UTC.
     sunday = datetime(2026, 11, 29, 18, tzinfo=UTC)
     assert next_run("weekly", sunday, hour=8, time_zone="Pacific/Auckland") == datetime(

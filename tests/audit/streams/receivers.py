@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import ipaddress
+import os
+import select
 import socket
 import ssl
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from asgiref.sync import sync_to_async
 from cryptography import x509
@@ -116,6 +119,10 @@ def make_authority(host: str = "127.0.0.1") -> Authority:
     )
 
 
+_GOODBYE: Final = 19
+"""Bytes of a record of TLS 1.3 with a close_notify: two of the alert, its type, and the tag."""
+
+
 class SyslogReceiver:
     """Reads octet-counted frames over TLS, as RFC 6587 says; a frame that is not whole is a fault."""
 
@@ -138,6 +145,8 @@ class SyslogReceiver:
         """How many of the next connections are cut off without being read."""
         self.stalls = False
         """Whether connections are taken and never read."""
+        self.is_late = False
+        """Whether it looks at who the client is only once the client has said goodbye."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -148,10 +157,7 @@ class SyslogReceiver:
                 plain, _ = self._socket.accept()
             except OSError:
                 return
-            with (
-                contextlib.suppress(OSError),
-                self._context.wrap_socket(plain, server_side=True) as one,
-            ):
+            with contextlib.suppress(OSError), self._shaken(plain) as one:
                 if self.drops:
                     self.drops -= 1
                     linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
@@ -168,6 +174,40 @@ class SyslogReceiver:
                 self._read(whole)
                 with contextlib.suppress(OSError):
                     one.unwrap()
+
+    def _shaken(self, plain: socket.socket) -> ssl.SSLSocket:
+        one = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        if self.is_late:
+            one.setblocking(False)
+            with contextlib.suppress(ssl.SSLWantReadError):
+                select.select([one], [], [], PATIENCE)
+                one.do_handshake()
+            self._await_goodbye(socket.socket(fileno=os.dup(one.fileno())))
+            one.setblocking(True)
+            if self.stalls:
+                self._ended.wait(PATIENCE)
+        try:
+            one.do_handshake()
+        except OSError:
+            one.close()
+            raise
+        return one
+
+    @staticmethod
+    def _await_goodbye(line: socket.socket) -> None:
+        """Wait until the last of the TLS records that lie here unread is as short as a goodbye is."""
+        with line:
+            while True:
+                select.select([line], [], [], PATIENCE)
+                unread, start, size = line.recv(1_000_000, socket.MSG_PEEK), 0, 0
+                while len(head := unread[start : start + 5]) == 5:
+                    size = int.from_bytes(head[3:])
+                    start += 5 + size
+                has_ended = size == _GOODBYE and start == len(unread)
+                least = 1 if has_ended else len(unread) + 1
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
+                if has_ended:
+                    return
 
     def _read(self, whole: bytes) -> None:
         while whole:

@@ -17,6 +17,7 @@ from audit.streams.syslog import framed, message_of
 from tests.audit.streams.receivers import Authority, SyslogReceiver, make_authority
 from tests.audit.streams.sending import make, make_due, state_of, write
 from tests.factories import Tenant
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -113,22 +114,74 @@ def test_we_show_a_certificate_where_one_is_asked_for(
 
 
 def test_a_receiver_that_refuses_our_certificate_has_taken_nothing(
-    tenant: Tenant, authority: Authority, tmp_path: Path
+    tenant: Tenant, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REL-1389: in TLS 1.3 it says so only after the connection stands, and the log may be on its way by then."""
+    monkeypatch.setattr("audit.streams.syslog.CONNECT_SECONDS", PATIENCE)
     receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
     try:
         stream, _ = make(tenant, receiver.target, "syslog", ca_certificates=authority.ca)
         before = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
-        for _ in range(5):
-            write(tenant, "a")
-            make_due(stream)
-            forwarding.send_due()
+        write(tenant, "a")
+        forwarding.send_due()
         assert receiver.messages == []
-        assert state_of(stream).failures == 5
+        assert state_of(stream).failures == 1
         assert state_of(stream).last_error == "It ended the connection."
         after = list(StreamCursor.objects.filter(stream=stream).values_list("chain_id", "seq"))
         assert after == before
+    finally:
+        receiver.stop()
+
+
+@pytest.mark.parametrize("is_let_in", [False, True])
+def test_a_refusal_that_comes_after_our_goodbye_is_no_yes(
+    tenant: Tenant,
+    authority: Authority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_let_in: bool,
+) -> None:
+    """REL-1389: a busy receiver looks late at who we are. Its machine has acknowledged everything by then."""
+    monkeypatch.setattr("audit.streams.syslog.CONNECT_SECONDS", PATIENCE)
+    receiver = SyslogReceiver(authority, tmp_path, asks_for_client=True)
+    receiver.is_late = True
+    try:
+        stream, _ = make(
+            tenant,
+            receiver.target,
+            "syslog",
+            ca_certificates=authority.ca,
+            client_certificate=authority.certificate if is_let_in else "",
+            client_key=authority.key if is_let_in else "",
+        )
+        write(tenant, "a")
+        forwarding.send_due()
+        assert bool(receiver.messages) is is_let_in
+        assert bool(state_of(stream).sent) is is_let_in
+        assert state_of(stream).last_error == ("" if is_let_in else "It ended the connection.")
+    finally:
+        receiver.stop()
+
+
+@pytest.mark.parametrize("is_let_in", [False, True])
+def test_a_receiver_that_never_says_goodbye_has_let_us_in_at_least(
+    tenant: Tenant,
+    authority: Authority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_let_in: bool,
+) -> None:
+    """REL-1389: or nothing was taken. It may still refuse us."""
+    monkeypatch.setattr("audit.streams.syslog.CONNECT_SECONDS", 2.0)
+    receiver = SyslogReceiver(authority, tmp_path)
+    receiver.is_late, receiver.stalls = not is_let_in, True
+    try:
+        stream, _ = make(tenant, receiver.target, "syslog", ca_certificates=authority.ca)
+        write(tenant, "a")
+        forwarding.send_due()
+        assert bool(state_of(stream).sent) is is_let_in
+        missing = "It did not end the connection in time."
+        assert state_of(stream).last_error == ("" if is_let_in else missing)
     finally:
         receiver.stop()
 

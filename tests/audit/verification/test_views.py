@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import AsyncClient, override_settings
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from audit.actions import Action
@@ -115,7 +117,11 @@ def test_pages_say_what_a_verification_found(two_workspaces: TwoTenants) -> None
     tamper("UPDATE audit_auditentry SET actor_label = 'x' WHERE id = %s", whole.entry_id)
     tamper("DELETE FROM audit_auditentry WHERE id = %s", gone.entry_id)
     nightly.verify_log(is_incremental=False)
-    needs = a.client("auditor").get(reverse("audit:overview", args=[a.workspace.slug]))
+    auditor = a.client("auditor")
+    with CaptureQueriesContext(connection) as asked:
+        needs = auditor.get(reverse("audit:overview", args=[a.workspace.slug]))
+    verified = f"'{Action.LOG_VERIFIED.value}' AND"
+    assert sum(verified in one["sql"] for one in asked) == 1, "it is one entry, and may be long"
     listed = [(need.text, need.url) for need in needs.context["needs"]]
     entry = reverse("audit:entry", args=[a.workspace.slug, whole.entry_id])
     assert any("place 1:" in text and "changed" in text and url == entry for text, url in listed)

@@ -173,6 +173,25 @@ async def test_a_no_is_one_whatever_else_it_says() -> None:
     assert refused.value.retry_after == 900
 
 
+async def test_the_status_of_a_compressed_answer_counts() -> None:
+    """REL-2992: nobody asked for compression, and nothing is unpacked. Only who needs the body hears of it."""
+    head = b"HTTP/1.1 %d X\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nnot gzip!"
+    statuses = [200, 503, 200]
+
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(head % statuses.pop(0))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+        async with webhooks.client() as client:
+            assert (await webhooks.post(client, url, b"{}", {})).status_code == 200
+            for reason in ("status 503", "compressed"):
+                with pytest.raises(webhooks.DeliveryRefused, match=reason):
+                    await webhooks.post(client, url, b"{}", {}, reads_answer=True)
+
+
 def test_a_program_that_redirects_is_not_followed(
     chat: Chat, program: Program, secret: str
 ) -> None:

@@ -25,9 +25,10 @@ from audit.models import AuditEntry
 from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
 from mcp_servers.client.connections import runtime
-from mcp_servers.endpoint import access, cancelling
+from mcp_servers.endpoint import cancelling
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
-from mcp_servers.models import ClientSignIn, McpServer, McpTool
+from mcp_servers.gate import access
+from mcp_servers.models import ClientSignIn, McpPrompt, McpResource, McpServer, McpTool
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer, full_server
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
@@ -37,7 +38,7 @@ from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.scaled.installation import is_ready
 from tests.workspaces.api.tokens import bearer, token_of
-from workspaces.models import ApiToken, Membership, Workspace
+from workspaces.models import ApiToken, Membership, User, Workspace
 from workspaces.people.tokens import revoke_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -214,7 +215,7 @@ def test_a_call_ends_with_the_access_of_its_client(
     until(lambda: watched.calls)
     end(tenant)
     answer = call.answer()
-    assert (answer["id"], answer["error"]["message"]) == (7, access.ENDED)
+    assert (answer["id"], answer["error"]["message"]) == (7, access.AccessEnded().message)
     assert watched.cancelled == [60]
     assert ended(tenant) == ["cancelled"]
 
@@ -237,7 +238,7 @@ def test_a_look_that_fails_is_not_the_last(
     monkeypatch.setattr(CursorWrapper, "execute", fail_once)
     until(failed.is_set)
     _revoke(tenant)
-    assert call.answer()["error"]["message"] == access.ENDED
+    assert call.answer()["error"]["message"] == access.AccessEnded().message
 
 
 def test_a_call_goes_on_while_its_client_is_signed_in(tenant: Tenant, watched: FullServer) -> None:
@@ -248,7 +249,7 @@ def test_a_call_goes_on_while_its_client_is_signed_in(tenant: Tenant, watched: F
     until(lambda: len(watched.calls) == 2)
     for sign_in in ClientSignIn.objects.for_workspace(tenant.workspace):
         end_sign_in(sign_in=sign_in, actor=tenant.actor("member"))
-    assert call.answer()["error"]["message"] == access.ENDED
+    assert call.answer()["error"]["message"] == access.AccessEnded().message
     assert watched.cancelled == [60]
 
 
@@ -382,6 +383,73 @@ def test_whoever_tries_a_tool_over_rest_and_leaves_ends_the_call(
     until(lambda: len(server.calls) == 2)
     leaving.leave()
     until(lambda: sorted(ended(tenant)) == ["cancelled", "ok"])
+
+
+def _make_member(tenant: Tenant) -> None:
+    rows = Membership.objects.for_workspace(tenant.workspace)
+    rows.filter(user=tenant.admin).update(role="member")
+
+
+def _shut_out(tenant: Tenant) -> None:
+    User.objects.filter(pk=tenant.admin.pk).update(is_active=False)
+
+
+def _end_tokens(tenant: Tenant) -> None:
+    ApiToken.objects.for_workspace(tenant.workspace).delete()
+
+
+@pytest.mark.parametrize("end", [_make_member, _shut_out, _end_tokens])
+def test_a_trial_ends_with_the_right_to_try(
+    tenant: Tenant, watched: FullServer, silent: McpTool, end: Callable[[Tenant], None]
+) -> None:
+    """SEC-1200: what the server would have answered reaches nobody."""
+    headers = bearer(token_of(tenant, "servers:write", role="admin"))
+    body = json.dumps({"arguments": {"seconds": 60}, "confirm": True}).encode()
+    trial = Leaving(f"/api/tools/{silent.pk}/test/", headers, body)
+    until(lambda: watched.calls)
+    end(tenant)
+    detail = trial.answer()["errors"][0]
+    assert (trial.status, detail["code"]) == (403, "access_ended")
+    assert watched.cancelled == [60]
+    assert ended(tenant) == ["cancelled"]
+
+
+@pytest.mark.parametrize("kind", ["resource", "prompt"])
+def test_what_an_administrator_reads_ends_with_their_right(
+    tenant: Tenant, watched: FullServer, silent: McpTool, kind: str
+) -> None:
+    """SEC-1200: as a tool does that they try."""
+    begun = threading.Event()
+
+    async def slow() -> str:
+        begun.set()
+        await asyncio.sleep(60)
+        return "late"
+
+    watched.server.resource("memo://slow")(slow)
+    watched.server.prompt()(slow)
+    looked_at(tenant, silent.server)
+    if kind == "resource":
+        row = McpResource.objects.for_workspace(tenant.workspace).get(uri="memo://slow")
+        path, body = f"/api/resources/{row.pk}/read_content/", b"{}"
+    else:
+        prompt = McpPrompt.objects.for_workspace(tenant.workspace).get(name="slow")
+        path, body = f"/api/prompts/{prompt.pk}/fill/", b"{}"
+    reading = Leaving(path, bearer(token_of(tenant, "servers:write", role="admin")), body)
+    assert begun.wait(PATIENCE)
+    _make_member(tenant)
+    detail = reading.answer()["errors"][0]
+    assert (reading.status, detail["code"]) == (403, "access_ended")
+
+
+def test_a_trial_goes_on_while_its_administrator_may_try(
+    tenant: Tenant, watched: FullServer, silent: McpTool
+) -> None:
+    """SEC-1200: with a token as in a browser, of a workspace's server."""
+    headers = bearer(token_of(tenant, "servers:write", role="admin"))
+    body = json.dumps({"arguments": {"seconds": 1}, "confirm": True}).encode()
+    trial = Leaving(f"/api/tools/{silent.pk}/test/", headers, body)
+    assert trial.answer()["outcome"] == "ok"
 
 
 def test_whoever_waits_while_the_process_ends_reads_that(

@@ -7,13 +7,14 @@ import re
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.factories import Tenant, make_tenant
 from tests.paging import rows_of_all_pages
+from workspaces import context
 from workspaces.actors import Role
 from workspaces.models import Membership, Workspace
 from workspaces.workspace_choices import MOST_IN_MENU
@@ -54,6 +55,21 @@ def test_a_menu_that_does_not_hold_all_workspaces_leads_to_the_page_of_all(tenan
     menu = page.partition('id="workspace-menu"')[2].partition("</nav>")[0]
     assert f'href="{ALL}"' in menu
     assert 'aria-current="true"' in menu
+
+
+def test_no_page_lacks_its_menu_because_the_database_was_away(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2994: a condition with operators takes any error for a no, so what it asks is a condition of its own."""
+
+    def fail(*_: object) -> None:
+        raise OperationalError("the connection is lost")
+
+    client = tenant.client("member")
+    client.raise_request_exception = False
+    monkeypatch.setattr(context, "choices_of", fail)
+    page = client.get(reverse("mcp_servers:servers", args=[tenant.workspace.slug]))
+    assert page.status_code == 503
 
 
 def test_the_admins_menu_leads_to_all_workspaces_if_it_holds_some_only(tenant: Tenant) -> None:

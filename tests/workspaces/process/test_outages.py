@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.db import OperationalError
+from redis.asyncio import Connection
 
 from chat.sockets import rounds
 from tests.own_redis import own_redis, start_redis
@@ -79,6 +80,42 @@ async def test_who_listens_while_redis_is_away_says_it_once(
     finally:
         process.kill()
         process.wait()
+
+
+async def test_one_alone_connects_to_redis_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-2993: who listens and who joins a group share a connection. Each read what the other was answered."""
+    monkeypatch.setattr(channel_layer, "AGAIN_SECONDS", PATIENCE)
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+    begin = Connection.on_connect_check_health
+
+    async def begin_late(connection: Connection, **options: bool) -> None:
+        begun.set()
+        await goes_on.wait()
+        await begin(connection, **options)
+
+    with own_redis(tmp_path) as url:
+        layer = ChannelLayer(hosts=[url], prefix="trellis")
+        channel = await layer.new_channel()
+        [shard] = layer._get_layer()._shards
+        shard._receive_task.cancel()  # the test listens itself
+        await shard._pubsub.connection.disconnect()
+        monkeypatch.setattr(Connection, "on_connect_check_health", begin_late)
+        joining = asyncio.create_task(layer.group_add("group", channel))
+        async with asyncio.timeout(PATIENCE):
+            await begun.wait()
+            listening = asyncio.create_task(shard._receive_next())
+            for _ in range(5):
+                await asyncio.sleep(0)
+            goes_on.set()
+            await joining
+            await listening
+            await layer.group_send("group", {"type": "hello"})
+            while layer._get_layer().channels[channel].empty():
+                await shard._receive_next()
+        assert await layer.receive(channel) == {"type": "hello"}
+        await layer.flush()
 
 
 @pytest.mark.django_db(transaction=True)

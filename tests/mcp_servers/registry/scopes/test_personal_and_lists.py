@@ -19,7 +19,7 @@ from mcp_servers.registry.scopes import lists
 from mcp_servers.registry.services import ServerDraft
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant, make_tenant
-from tests.mcp_servers.factories import stored_tool
+from tests.mcp_servers.factories import http_server, stored_tool
 from workspaces.actors import Actor, Source
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 from workspaces.models import Membership
@@ -203,29 +203,55 @@ def test_that_an_import_shows_what_will_happen_and_does_nothing(
     }
     assert "“args”" in planned["line"].reason
     assert planned["weather"].secrets == ("X-Key",)
-    assert planned["later"].placeholders == ("TOKEN",)
+    assert (planned["later"].plan, planned["later"].placeholders) == ("ask", ("TOKEN",))
     assert SECRET not in str([one.as_json() for one in planned.values()])
     assert not McpServer.objects.for_workspace(tenant.workspace).exists()
 
-    added = lists.apply_import(workspace_id=tenant.workspace.pk, text=text, actor=tenant.actor())
+    added = lists.apply_import(
+        workspace_id=tenant.workspace.pk,
+        text=text,
+        values={"TOKEN": SECRET},
+        actor=tenant.actor(),
+    )
     assert {row.name for row in added} == {"weather", "clock", "foreign", "later"}
     assert all(row.workspace_id == tenant.workspace.pk and not row.is_active for row in added)
     assert SECRET not in serializers.serialize("json", AuditEntry.unscoped.all())
 
 
-def test_that_a_server_is_not_switched_on_while_a_variable_stands_for_a_value(
-    tenant: Tenant,
-) -> None:
-    """REL-2852: its name would be sent as if it were the value."""
+def test_that_variables_of_a_list_are_asked_for(tenant: Tenant) -> None:
+    """REL-2852: in all its parts. Their names would be sent as if they were the values."""
     text = listed(
-        github={"url": "https://g.example/", "headers": {"Authorization": "Bearer ${input:key}"}}
+        github={
+            "url": "https://${DATABASE_URL}/${PATH:-mcp}",
+            "headers": {"Authorization": "Bearer ${input:key}"},
+        },
+        plain={"url": "https://p.example/"},
     )
-    actor = tenant.actor()
-    [row] = lists.apply_import(workspace_id=tenant.workspace.pk, text=text, actor=actor)
-    with pytest.raises(InvalidInput, match="input:key"):
-        services.set_server_active(server=row, is_active=True, actor=actor)
-    filled = ServerDraft(headers={"Authorization": f"Bearer {SECRET}"}, is_active=True)
-    assert services.update_server(server=row, draft=filled, actor=actor).is_active
+    workspace_id, actor = tenant.workspace.pk, tenant.actor()
+    given = {"input:key": SECRET}
+    for values, missing in (({}, "DATABASE_URL, input:key"), (given, "DATABASE_URL")):
+        github, plain = lists.preview_import(
+            workspace_id=workspace_id, text=text, values=values, actor=actor
+        )
+        assert (github.plan, plain.plan) == ("ask", "add")
+        assert github.reason == f"Enter a value for {missing}."
+        assert github.placeholders == ("DATABASE_URL", "PATH", "input:key")
+        with pytest.raises(InvalidInput, match=f"github: .*{missing}"):
+            lists.apply_import(workspace_id=workspace_id, text=text, values=values, actor=actor)
+    values = {**given, "DATABASE_URL": "g.example"}
+    added = lists.apply_import(workspace_id=workspace_id, text=text, values=values, actor=actor)
+    row = {row.name: row for row in added}["github"]
+    assert row.url == "https://g.example/mcp"
+    assert row.headers is not None
+    assert row.headers.reveal_json("a test") == {"Authorization": f"Bearer {SECRET}"}
+
+
+def test_that_what_is_typed_into_a_form_is_no_variable(tenant: Tenant) -> None:
+    """REL-2991: a password may look like one."""
+    row = http_server(tenant, "https://g.example/", is_active=False)
+    draft = ServerDraft(headers={"X-Key": "pass${word}"})
+    row = services.update_server(server=row, draft=draft, actor=tenant.actor())
+    assert services.set_server_active(server=row, is_active=True, actor=tenant.actor()).is_active
 
 
 def test_that_a_parameter_used_twice_has_one_value(tenant: Tenant) -> None:
@@ -341,4 +367,4 @@ def test_that_an_export_has_no_secrets_and_can_be_imported(tenant: Tenant) -> No
     (planned,) = lists.preview_import(
         workspace_id=other.workspace.pk, text=json.dumps(exported), actor=other.actor()
     )
-    assert planned.reason == "The address has a variable. Workspaces have no variables."
+    assert planned.placeholders == ("WEATHER_QUERY", "WEATHER_X_KEY")

@@ -1,0 +1,100 @@
+"""Whether whoever asked still may, while what they asked for is done. Each request asks that only once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from django.db import DatabaseError, InterfaceError
+
+from mcp_servers.models import McpServer
+from mcp_servers.registry.rights import may_manage
+from workspaces.database import in_database
+from workspaces.errors import PermissionDenied
+from workspaces.middleware import actor_for, enterable_workspaces
+from workspaces.models import ApiToken, User
+from workspaces.words.texts import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from workspaces.actors import Actor
+
+T = TypeVar("T")
+
+CHECK_SECONDS: Final = 3.0
+"""How often it is asked again."""
+
+
+class AccessEnded(PermissionDenied):
+    """Whoever asked may not have the answer any more."""
+
+    code = "access_ended"
+    default_message = _(
+        "Your access to this workspace ended while Trellis worked on this request, so it was stopped."
+    )
+
+
+@contextlib.asynccontextmanager
+async def ends_with_access(has_access: Callable[[], bool]) -> AsyncIterator[None]:
+    """Do something for somebody, and stop it once their access ends.
+
+    Args:
+        has_access: asks the database.
+
+    Raises:
+        AccessEnded: it has ended.
+    """
+    try:
+        async with asyncio.timeout(None) as limit:
+            watching = asyncio.ensure_future(_watch(has_access, limit))
+            try:
+                yield
+            finally:
+                watching.cancel()
+    except TimeoutError:
+        if limit.expired():
+            raise AccessEnded from None
+        raise
+
+
+async def for_manager(work: Callable[[], Awaitable[T]], actor: Actor, server_id: UUID) -> T:
+    """Do something for whoever manages a server, and stop it once they do so no more.
+
+    Raises:
+        AccessEnded: that is so.
+    """
+    async with ends_with_access(partial(_still_manages, actor, server_id)):
+        return await work()
+
+
+async def _watch(has_access: Callable[[], bool], limit: asyncio.Timeout) -> None:
+    may_go_on = True
+    while may_go_on:
+        await asyncio.sleep(CHECK_SECONDS)
+        with contextlib.suppress(DatabaseError, InterfaceError):  # nobody can tell now
+            may_go_on = await in_database(has_access)
+    limit.reschedule(asyncio.get_running_loop().time())
+
+
+def _still_manages(actor: Actor, server_id: UUID) -> bool:
+    assert actor.user_id is not None
+    assert actor.workspace_id is not None
+    user = User.objects.filter(pk=actor.user_id, is_active=True).first()
+    if user is None:
+        return False
+    workspace = enterable_workspaces(user).filter(pk=actor.workspace_id).first()
+    if workspace is None:
+        return False
+    token = None
+    if actor.token_id is not None:
+        living = ApiToken.objects.for_workspace(workspace).living()
+        if (token := living.filter(pk=actor.token_id).first()) is None:
+            return False
+    server = McpServer.objects.for_workspace(workspace).filter(pk=server_id).first()
+    today = actor_for(user, workspace, source=actor.source, token=token)
+    # One that was deleted meanwhile ends its calls itself.
+    return server is None or may_manage(today, server)
