@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from mcp_servers.client.connections.completion import complete
 from mcp_servers.client.connections.pool import pool
 from mcp_servers.client.values import PromptOutcome, PromptRequest
 from mcp_servers.gate import get_prompt
+from mcp_servers.gate.access import for_member
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.registry.scopes.effective import usable_ids
 from mcp_servers.registry.services.personal_lists import look_again_if_old
@@ -73,6 +75,7 @@ def fetch_prompt(
 
     Raises:
         NotFound: no such prompt in this chat.
+        AccessEnded: the person may not enter the workspace any more.
         And whatever the gate raises.
     """
     require(actor, Permission.USE_CHAT, workspace_id=setting.workspace_id)
@@ -87,7 +90,7 @@ def fetch_prompt(
         bud=Ref(id=setting.bud.pk, name=setting.bud.name),
         conversation_id=setting.conversation_id,
     )
-    return wait_for(get_prompt, request)
+    return wait_for(for_member, partial(get_prompt, request), actor)
 
 
 def suggest(

@@ -71,6 +71,16 @@ async def for_manager(work: Callable[[], Awaitable[T]], actor: Actor, server_id:
         return await work()
 
 
+async def for_member(work: Callable[[], Awaitable[T]], actor: Actor) -> T:
+    """Do something for whoever uses a workspace, and stop it once they may not enter it any more.
+
+    Raises:
+        AccessEnded: that is so.
+    """
+    async with ends_with_access(partial(_may_enter, actor)):
+        return await work()
+
+
 async def _watch(has_access: Callable[[], bool], limit: asyncio.Timeout) -> None:
     may_go_on = True
     while may_go_on:
@@ -80,21 +90,33 @@ async def _watch(has_access: Callable[[], bool], limit: asyncio.Timeout) -> None
     limit.reschedule(asyncio.get_running_loop().time())
 
 
+def _may_enter(actor: Actor) -> bool:
+    return _as_of_now(actor) is not None
+
+
 def _still_manages(actor: Actor, server_id: UUID) -> bool:
+    today = _as_of_now(actor)
+    if today is None:
+        return False
+    assert actor.workspace_id is not None
+    server = McpServer.objects.for_workspace(actor.workspace_id).filter(pk=server_id).first()
+    # One that was deleted meanwhile ends its calls itself.
+    return server is None or may_manage(today, server)
+
+
+def _as_of_now(actor: Actor) -> Actor | None:
+    """The same person with their rights of now, if they may still enter the workspace as they did."""
     assert actor.user_id is not None
     assert actor.workspace_id is not None
     user = User.objects.filter(pk=actor.user_id, is_active=True).first()
     if user is None:
-        return False
+        return None
     workspace = enterable_workspaces(user).filter(pk=actor.workspace_id).first()
     if workspace is None:
-        return False
+        return None
     token = None
     if actor.token_id is not None:
         living = ApiToken.objects.for_workspace(workspace).living()
         if (token := living.filter(pk=actor.token_id).first()) is None:
-            return False
-    server = McpServer.objects.for_workspace(workspace).filter(pk=server_id).first()
-    today = actor_for(user, workspace, source=actor.source, token=token)
-    # One that was deleted meanwhile ends its calls itself.
-    return server is None or may_manage(today, server)
+            return None
+    return actor_for(user, workspace, source=actor.source, token=token)

@@ -22,6 +22,7 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from audit.models import AuditEntry
+from chat.models import Bud
 from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
 from mcp_servers.client.connections import runtime
@@ -414,11 +415,11 @@ def test_a_trial_ends_with_the_right_to_try(
     assert ended(tenant) == ["cancelled"]
 
 
-@pytest.mark.parametrize("kind", ["resource", "prompt"])
-def test_what_an_administrator_reads_ends_with_their_right(
+@pytest.mark.parametrize("kind", ["resource", "prompt", "prompt of a chat"])
+def test_what_somebody_reads_ends_with_their_right(
     tenant: Tenant, watched: FullServer, silent: McpTool, kind: str
 ) -> None:
-    """SEC-1200: as a tool does that they try."""
+    """SEC-1200: as a tool does that an administrator tries; of a chat's prompt, once they may not enter any more."""
     begun = threading.Event()
 
     async def slow() -> str:
@@ -435,9 +436,20 @@ def test_what_an_administrator_reads_ends_with_their_right(
     else:
         prompt = McpPrompt.objects.for_workspace(tenant.workspace).get(name="slow")
         path, body = f"/api/prompts/{prompt.pk}/fill/", b"{}"
-    reading = Leaving(path, bearer(token_of(tenant, "servers:write", role="admin")), body)
+    scope, end = "servers:write", _make_member
+    if kind == "prompt of a chat":
+        McpPrompt.objects.for_workspace(tenant.workspace).update(is_enabled=True)
+        bud = Bud.objects.create(
+            workspace=tenant.workspace, owner=tenant.admin, name="B", slug="b", takes_all_tools=True
+        )
+        path, body = (
+            f"/api/buds/{bud.pk}/prompts/",
+            json.dumps({"prompt_id": str(prompt.pk)}).encode(),
+        )
+        scope, end = "chat", _shut_out
+    reading = Leaving(path, bearer(token_of(tenant, scope, role="admin")), body)
     assert begun.wait(PATIENCE)
-    _make_member(tenant)
+    end(tenant)
     detail = reading.answer()["errors"][0]
     assert (reading.status, detail["code"]) == (403, "access_ended")
 
