@@ -23,6 +23,12 @@ def check_redis(part: str) -> DoctorFinding:
 
     try:
         found = redis_version()
+    except redis.AuthenticationError:
+        return failed(
+            part,
+            "refuses the user or the password",
+            "Look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
+        )
     except redis.RedisError as error:
         return failed(
             part,
