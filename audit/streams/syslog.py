@@ -28,10 +28,16 @@ _ACKNOWLEDGE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.02
 _ENTERPRISE: Final = "32473"
 """The number that RFC 5612 keeps for those who have none of their own."""
-_ENDED: Final = "It ended the connection."
+_SURELY_TAKEN: Final = 8192
+"""Bytes of a message that every receiver should take. Source: RFC 5425, 4.3.1."""
 _LATE_DATA: Final = "APPLICATION_DATA_AFTER_CLOSE_NOTIFY"
 """It had something to say, which nobody waits for."""
 _NOT_PRINTABLE: Final = re.compile(r"[^\x21-\x7e]")
+
+
+class _ConnectionEnded(DeliveryRefused):
+    def __init__(self) -> None:
+        super().__init__("It ended the connection.")
 
 
 class SyslogSink:
@@ -44,7 +50,8 @@ class SyslogSink:
         self._hostname = hostname
 
     async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
-        frames = b"".join(framed(message_of(event, hostname=self._hostname)) for event in events)
+        messages = [message_of(event, hostname=self._hostname) for event in events]
+        frames = b"".join(map(framed, messages))
         try:
             _reader, writer = await outbound.connect_tls(
                 self._host,
@@ -67,6 +74,13 @@ class SyslogSink:
             raise DeliveryRefused("It could not be reached.") from error
         try:
             await _hand_over(writer, frames)
+        except _ConnectionEnded as error:
+            longest = max(map(len, messages))
+            if longest <= _SURELY_TAKEN:
+                raise
+            raise DeliveryRefused(
+                f"{error} The longest entry has {longest:,} bytes: see whether it takes messages of that size."
+            ) from error
         finally:
             with contextlib.suppress(Exception):
                 writer.transport.abort()
@@ -112,7 +126,7 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
         await writer.drain()
         await _until_acknowledged(writer)
     except (OSError, ValueError) as error:  # a line that is gone has no number any more
-        raise DeliveryRefused(_ENDED) from error
+        raise _ConnectionEnded from error
     try:
         writer.close()
         await writer.wait_closed()
@@ -120,9 +134,9 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
         pass  # its machine has acknowledged everything, and it only did not say goodbye
     except ssl.SSLError as error:
         if error.reason != _LATE_DATA:
-            raise DeliveryRefused(_ENDED) from error
+            raise _ConnectionEnded from error
     except OSError as error:
-        raise DeliveryRefused(_ENDED) from error
+        raise _ConnectionEnded from error
 
 
 async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
@@ -133,7 +147,7 @@ async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
     """
     line = writer.get_extra_info("socket")
     if line is None:  # so Python tells from 3.13 on that the connection is gone
-        raise DeliveryRefused(_ENDED)
+        raise _ConnectionEnded
     seen = 0
     for _ in range(round(_ACKNOWLEDGE_SECONDS / _LOOK_SECONDS)):
         raw = fcntl.ioctl(line.fileno(), termios.TIOCOUTQ, b"\0" * 4)
