@@ -21,6 +21,7 @@ from audit.streams.events import StreamedEntry
 from audit.streams.sinks import SinkReceipt
 from workspaces import outbound
 from workspaces.delivery.webhooks import CONNECT_SECONDS, DeliveryRefused
+from workspaces.words.formats import whole
 
 _FACILITY: Final = 13  # log audit
 _WARNING, _NOTICE = 4, 5
@@ -79,7 +80,7 @@ class SyslogSink:
             if longest <= _SURELY_TAKEN:
                 raise
             raise DeliveryRefused(
-                f"{error} The longest entry has {longest:,} bytes: see whether it takes messages of that size."
+                f"{error} The longest entry has {whole(longest)} bytes: see whether it takes messages of that size."
             ) from error
         finally:
             with contextlib.suppress(Exception):
