@@ -11,6 +11,7 @@ import os
 import select
 import sys
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from config import bootstrap
@@ -38,6 +39,7 @@ def main(argv: list[str]) -> int:
             return 130
     if not bootstrap.is_inside():
         bootstrap.reexec(argv)
+    _speak_utf8()
     if is_test:
         from config.suite import run_suite
 
@@ -67,6 +69,13 @@ def main(argv: list[str]) -> int:
     finally:
         _close_connections()
     return 0
+
+
+def _speak_utf8() -> None:
+    """Read and write UTF-8, also where the machine's locale is an older one, which lacks most signs of a chat."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _generate_keys() -> int:

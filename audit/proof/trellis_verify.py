@@ -823,7 +823,7 @@ def read_external(path: Path) -> Record:
         OSError: there is none.
         ValueError: it is none.
     """
-    found = json.loads(path.read_text())
+    found = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict) or not isinstance(found.get("statement"), str):
         raise ValueError("no checkpoint file")
     return found

@@ -21,6 +21,7 @@ from audit.streams.events import StreamedEntry
 from audit.streams.sinks import SinkReceipt
 from workspaces import outbound
 from workspaces.delivery.webhooks import CONNECT_SECONDS, DeliveryRefused
+from workspaces.words.formats import whole
 
 _FACILITY: Final = 13  # log audit
 _WARNING, _NOTICE = 4, 5
@@ -28,11 +29,17 @@ _ACKNOWLEDGE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.02
 _ENTERPRISE: Final = "32473"
 """The number that RFC 5612 keeps for those who have none of their own."""
-_ENDED: Final = "It ended the connection."
 _NO_GOODBYE: Final = "It did not end the connection in time."
+_SURELY_TAKEN: Final = 8192
+"""Bytes of a message that every receiver should take. Source: RFC 5425, 4.3.1."""
 _LATE_DATA: Final = "APPLICATION_DATA_AFTER_CLOSE_NOTIFY"
 """It had something to say, which nobody waits for."""
 _NOT_PRINTABLE: Final = re.compile(r"[^\x21-\x7e]")
+
+
+class _ConnectionEnded(DeliveryRefused):
+    def __init__(self) -> None:
+        super().__init__("It ended the connection.")
 
 
 class SyslogSink:
@@ -45,7 +52,8 @@ class SyslogSink:
         self._hostname = hostname
 
     async def send(self, events: Sequence[StreamedEntry]) -> SinkReceipt:
-        frames = b"".join(framed(message_of(event, hostname=self._hostname)) for event in events)
+        messages = [message_of(event, hostname=self._hostname) for event in events]
+        frames = b"".join(map(framed, messages))
         try:
             _reader, writer = await outbound.connect_tls(
                 self._host,
@@ -68,6 +76,13 @@ class SyslogSink:
             raise DeliveryRefused("It could not be reached.") from error
         try:
             await _hand_over(writer, frames)
+        except _ConnectionEnded as error:
+            longest = max(map(len, messages))
+            if longest <= _SURELY_TAKEN:
+                raise
+            raise DeliveryRefused(
+                f"{error} The longest entry has {whole(longest)} bytes: see whether it takes messages of that size."
+            ) from error
         finally:
             with contextlib.suppress(Exception):
                 writer.transport.abort()
@@ -113,7 +128,7 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
         await writer.drain()
         await _until_acknowledged(writer)
     except (OSError, ValueError) as error:  # a line that is gone has no number any more
-        raise DeliveryRefused(_ENDED) from error
+        raise _ConnectionEnded from error
     tls: ssl.SSLObject = writer.get_extra_info("ssl_object")
     try:
         writer.close()
@@ -125,9 +140,9 @@ async def _hand_over(writer: asyncio.StreamWriter, frames: bytes) -> None:
             raise DeliveryRefused(_NO_GOODBYE) from error
     except ssl.SSLError as error:
         if error.reason != _LATE_DATA:
-            raise DeliveryRefused(_ENDED) from error
+            raise _ConnectionEnded from error
     except OSError as error:
-        raise DeliveryRefused(_ENDED) from error
+        raise _ConnectionEnded from error
 
 
 def _expect_no_refusal(tls: ssl.SSLObject) -> None:
@@ -154,7 +169,7 @@ async def _until_acknowledged(writer: asyncio.StreamWriter) -> None:
     """
     line = writer.get_extra_info("socket")
     if line is None:  # so Python tells from 3.13 on that the connection is gone
-        raise DeliveryRefused(_ENDED)
+        raise _ConnectionEnded
     seen = 0
     for _ in range(round(_ACKNOWLEDGE_SECONDS / _LOOK_SECONDS)):
         raw = fcntl.ioctl(line.fileno(), termios.TIOCOUTQ, b"\0" * 4)

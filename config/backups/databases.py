@@ -172,7 +172,7 @@ def load_database(source: Path, *, replaces: bool) -> Path | None:
 def _schemas_of(source: Path) -> list[str]:
     """The schemas that a dump makes beside `public`, each as SQL spells it."""
     listed = _run(["pg_restore", "--list", str(source)])
-    with tempfile.NamedTemporaryFile("w", suffix=".list") as wanted:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".list") as wanted:
         wanted.writelines(line for line in listed.splitlines(keepends=True) if _SCHEMA.match(line))
         wanted.flush()
         statements = _run(["pg_restore", f"--use-list={wanted.name}", "--file=-", str(source)])

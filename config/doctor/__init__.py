@@ -26,10 +26,12 @@ from config.doctor.machine import (
 from config.doctor.outgoing import check_mail, check_notifications
 from config.doctor.work import check_jobs, check_queues
 from config.installation.database_faults import (
+    CERTIFICATE,
     CONNECTIONS,
     DAMAGED,
     NO_TABLES,
     REFUSED,
+    SHUT_OUT,
     SILENT,
     find_fault,
 )
@@ -75,7 +77,9 @@ def _run(part: str, check: Callable[[str], DoctorFinding]) -> DoctorFinding:
         )
 
 
-_AWAY: Final = frozenset(fault.text for fault in (CONNECTIONS, DAMAGED, REFUSED, SILENT))
+_AWAY: Final = frozenset(
+    fault.text for fault in (CERTIFICATE, CONNECTIONS, DAMAGED, REFUSED, SHUT_OUT, SILENT)
+)
 _WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "files", "mail"})
 _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "versions": check_versions,

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.installation.versions import redis_version
+from config.workers.queues import write_to_redis
 
 OLDEST_REDIS: Final = (6, 2)
 REDIS_ROOM: Final = 0.9
@@ -22,6 +23,12 @@ def check_redis(part: str) -> DoctorFinding:
 
     try:
         found = redis_version()
+    except redis.AuthenticationError:
+        return failed(
+            part,
+            "refuses the user or the password",
+            "Look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
+        )
     except redis.RedisError as error:
         return failed(
             part,
@@ -31,7 +38,7 @@ def check_redis(part: str) -> DoctorFinding:
     if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
         return failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
     try:
-        _write_to_redis()
+        write_to_redis()
     except redis.RedisError as error:
         return failed(
             part,
@@ -39,14 +46,6 @@ def check_redis(part: str) -> DoctorFinding:
             "Look whether its memory (maxmemory) or its disk is full, and whether it is a replica. Until then background tasks wait.",
         )
     return _judge_memory(part, found)
-
-
-def _write_to_redis() -> None:
-    import redis
-
-    url = str(settings.TRELLIS.redis_url)
-    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
-        client.set("trellis-doctor", "1", ex=10)
 
 
 def _judge_memory(part: str, version: str) -> DoctorFinding:

@@ -42,6 +42,14 @@ REFUSED: Final = DatabaseFault(
     text="the database refuses the user, the password or the database's name",
     advice="Look whether DATABASE_URL is right.",
 )
+SHUT_OUT: Final = DatabaseFault(
+    text="PostgreSQL lets nobody in from here who comes so",
+    advice="Look at its pg_hba.conf, and whether DATABASE_URL asks for TLS (sslmode) as that wants it.",
+)
+CERTIFICATE: Final = DatabaseFault(
+    text="the database's certificate cannot be trusted, or is another host's",
+    advice="Look whether DATABASE_URL has the host's name as the certificate has it, and whether sslrootcert is the file of who issued it.",
+)
 _RIGHTS: Final = DatabaseFault(
     text="the database's role lacks a right",
     advice="Migrate as the role that owns the tables, and grant others what operations.md says.",
@@ -75,8 +83,14 @@ _BY_STATE: Final = {
     "28P01": REFUSED,
     "3D000": REFUSED,
 }
-_REFUSALS: Final = ("authentication failed", "does not exist", "no password supplied")
-_NO_ANSWERS: Final = ("connection", "timeout expired", "could not translate", "resolve")
+_BY_WORDS: Final = (
+    (("too many", "connection slots"), CONNECTIONS),
+    (("certificate",), CERTIFICATE),
+    (("pg_hba.conf",), SHUT_OUT),
+    (("authentication failed", "does not exist", "no password supplied"), REFUSED),
+    (("connection", "timeout expired", "could not translate", "resolve"), SILENT),
+)
+_ASK_SECONDS: Final = 3
 
 
 def find_fault(error: BaseException) -> DatabaseFault | None:
@@ -96,9 +110,20 @@ def _of_postgresql(error: DatabaseError) -> DatabaseFault | None:
     if state is not None:
         return _BY_STATE.get(state)
     # A connection that was never made has no state, only the words of the server or of the system.
-    text = str(error).lower()
-    if "too many" in text or "remaining connection slots" in text:
-        return CONNECTIONS
-    if any(part in text for part in _REFUSALS):
-        return REFUSED
-    return SILENT if any(part in text for part in _NO_ANSWERS) else None
+    text = (_reason_of_pool(error) or str(error)).lower()
+    return next((fault for parts, fault in _BY_WORDS if any(part in text for part in parts)), None)
+
+
+def _reason_of_pool(error: DatabaseError) -> str | None:
+    """Why the pool got no connection, which it keeps to itself; None if that is not what happened."""
+    from psycopg import Error, connect
+    from psycopg_pool import PoolTimeout
+
+    if not isinstance(error.__cause__, PoolTimeout):
+        return None
+    parameters = connection.get_connection_params() | {"connect_timeout": _ASK_SECONDS}
+    try:
+        connect(**parameters).close()
+    except Error as reason:
+        return str(reason)
+    return None

@@ -33,6 +33,19 @@ class QueueBacklog:
         return max(0.0, time.time() - self.since.timestamp()) if self.since else 0.0
 
 
+def write_to_redis() -> None:
+    """Try a write.
+
+    Raises:
+        redis.RedisError: it does not answer, or takes no writes.
+    """
+    import redis
+
+    url = str(settings.TRELLIS.redis_url)
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        client.set("trellis-write", "1", ex=10)
+
+
 def read_queue() -> QueueBacklog:
     """Look once.
 

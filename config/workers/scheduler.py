@@ -58,12 +58,12 @@ class JobScheduler(Scheduler):
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as error:
-            if not isinstance(error.__context__, OperationalError):
-                logger.exception("job_not_handed_out", extra={"job": entry.task})
-                return
-            _outage.note(error.__context__)
             if JOBS[entry.task].is_rare:
                 self._missed[entry.name] = entry.last_run_at
+            if isinstance(error.__context__, OperationalError):
+                _outage.note(error.__context__)
+            else:
+                logger.exception("job_not_handed_out", extra={"job": entry.task})
         else:
             _outage.is_over()
             self._make_up()

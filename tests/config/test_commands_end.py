@@ -43,6 +43,7 @@ def environment(
         **{name: value for name, value in os.environ.items() if name not in left_out},
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "TRELLIS_DATA_DIR": str(folder),
+        "PYTHONIOENCODING": "iso-8859-1",  # as on a machine whose locale is de_DE
     }
     seeded = _run(made, "seed_demo")
     assert (seeded.returncode, seeded.stderr) == (0, "")
@@ -89,9 +90,13 @@ def begin(environment: dict[str, str]) -> Begin:
 
 @pytest.mark.sqlite
 def test_commands_end_without_a_traceback(run: Run) -> None:
-    """REL-265: seed_demo talked with its servers in silence, and so does ask, which calls a tool of one."""
-    asked = run("ask", "--workspace", "demo", "--bud", "clock", "What time is it in Oslo?")
+    """REL-265: seed_demo talked with its servers in silence, and so does ask, which calls a tool of one.
+
+    REL-2964: in UTF-8, whatever the machine's locale is.
+    """
+    asked = run("ask", "--workspace", "demo", "--bud", "clock", "What time is it in Oslo, 日本?")
     assert (asked.returncode, asked.stderr) == (0, "")
+    assert "日本" in asked.stdout
     for sign in ("Traceback", "cannot schedule", "is closed", "was destroyed"):
         assert sign not in asked.stdout
 

@@ -22,6 +22,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test import Client
 from django_vite.core.asset_loader import DjangoViteAssetLoader
+from psycopg_pool import PoolTimeout
 from pytest_django.fixtures import Settings
 
 from audit import trigger_check
@@ -33,7 +34,7 @@ from chat.models import ModelProvider, PushDevice
 from config import doctor
 from config.backups import BackupError, make_backup
 from config.doctor import FindingState, findings, log, machine
-from config.installation.database_faults import find_fault
+from config.installation.database_faults import REFUSED, find_fault
 from config.installation.jobs import read_jobs
 from config.management.commands.up import Command
 from tests.factories import Tenant, signed_in
@@ -403,6 +404,10 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
         assert states()["Redis"] is FindingState.FAILED
         assert "maxmemory" in advice("Redis")
         settings.TRELLIS = settings.TRELLIS.model_copy(
+            update={"redis_url": url.replace("://", "://nobody:wrong@")}
+        )
+        assert "password" in doctor.examine_part("Redis").text
+        settings.TRELLIS = settings.TRELLIS.model_copy(
             update={"redis_url": f"redis://127.0.0.1:{free_port()}"}
         )
         found = {one.part: one for one in doctor.examine()}
@@ -439,6 +444,8 @@ def test_a_database_that_is_away_is_told_once(
         ('FATAL:  database "x" does not exist', "database's name"),
         ('password authentication failed for user "x"', "password"),
         ("FATAL:  sorry, too many clients already", "no more connections"),
+        ('connection failed: root certificate file "x" does not exist', "certificate"),
+        ('connection failed: FATAL:  no pg_hba.conf entry for host "::1"', "lets nobody in"),
         ("attempt to write a readonly database", "takes no writes"),
         ("database or disk is full", "no room"),
         ("database is locked", "locked"),
@@ -463,6 +470,15 @@ def test_a_refusal_of_the_database_is_a_line_for_people(
     refused.__cause__ = OperationalError(error)
     assert find_fault(refused) == fault
     assert (line in fault.text) if line and fault else (line is None and fault is None)
+
+
+@pytest.mark.postgresql
+def test_why_a_pool_has_no_connection_is_told(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-2962: it says only that it waited, and the line was that the database does not answer."""
+    monkeypatch.setitem(connection.settings_dict, "NAME", "not_there")
+    error = OperationalError()
+    error.__cause__ = PoolTimeout("couldn't get a connection after 10.00 sec")
+    assert find_fault(error) == REFUSED
 
 
 def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path) -> None:

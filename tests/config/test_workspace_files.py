@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import sys
 from dataclasses import replace
@@ -513,6 +514,21 @@ def test_the_commands_write_print_and_refuse(
         call_command("apply", tmp_path / "none.yaml", workspace=slug)
     with pytest.raises(CommandError, match="no workspace"):
         call_command("export_workspace", workspace="none")
+
+
+def test_files_of_the_commands_are_utf_8_on_every_machine(tenant: Tenant, tmp_path: Path) -> None:
+    """REL-2964: the machine's locale decided, so a file of another one was read wrong, and none written."""
+    path, slug = tmp_path / "workspace.yaml", tenant.workspace.slug
+    stream = "name: 日本, kind: webhook, target: https://siem.example.org/in"
+    path.write_text(f"streams:\n- {{{stream}}}\n", encoding="utf-8")
+    before = locale.setlocale(locale.LC_CTYPE)
+    locale.setlocale(locale.LC_CTYPE, "C")
+    try:
+        call_command("apply", path, workspace=slug, stdout=StringIO())
+        call_command("export_workspace", path, workspace=slug)
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)
+    assert "name: 日本" in path.read_text(encoding="utf-8")
 
 
 def test_faults_of_a_file_are_told_in_words_of_people(tenant: Tenant) -> None:

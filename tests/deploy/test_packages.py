@@ -220,6 +220,16 @@ def test_people_get_a_page_that_tries_again_while_no_server_answers() -> None:
         assert re.search(r"Cache-Control no-store\b", sample)
 
 
+def test_the_proxy_of_the_sample_logs_no_address_that_lets_somebody_in() -> None:
+    """SEC-1190: while no server answered, invitations and links in mails stood in nginx's log of errors."""
+    nginx = (DEPLOY / "proxies" / "nginx.conf").read_text()
+    served = nginx[nginx.index("listen 443") :]
+    assert re.findall(r"^    (access_log|error_log) .*?(\w+);$", served, re.MULTILINE) == [
+        ("access_log", "off"),
+        ("error_log", "crit"),
+    ]
+
+
 def test_proxies_and_the_chart_let_the_largest_import_pass() -> None:
     """REL-2325: what stands before a cluster refuses bodies of more than 1 MB unless it is told."""
     most = f"{Environment.model_fields['import_max_bytes'].default // 2**20 + 1}m"

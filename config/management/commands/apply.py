@@ -72,7 +72,7 @@ class Command(BaseCommand):
         target = WorkspaceTarget(workspace, actor)
         path: Path = options["file"]
         try:
-            text = sys.stdin.read() if str(path) == "-" else path.read_text()
+            text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
             document = fill_variables(read_yaml(text), os.environ)
             if options["run_checks"]:
                 self._run(check_buds(target, document, person=person), target)

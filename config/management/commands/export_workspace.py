@@ -30,7 +30,7 @@ class Command(BaseCommand):
             if options["file"] is None:
                 self.stdout.write(text, ending="")
             else:
-                options["file"].write_text(text)
+                options["file"].write_text(text, encoding="utf-8")
         except DomainError as error:
             bad_arguments(error.message)
         except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,9 +88,21 @@ def test_a_receiver_that_cuts_the_connection_gets_it_again(
     syslog.drops = 1
     forwarding.send_due()
     assert state_of(stream).failures == 1
+    assert state_of(stream).last_error == "It ended the connection."
     make_due(stream)
     forwarding.send_due()
     assert len([m for m in syslog.messages if " tool_call.finished " in m]) == 300
+
+
+def test_an_entry_that_is_too_long_for_a_receiver_is_told(
+    tenant: Tenant, syslog: SyslogReceiver, authority: Authority
+) -> None:
+    """REL-2963: syslog-ng ends the connection at such a message, each time, and the page did not say why."""
+    stream, _ = make(tenant, syslog.target, "syslog", ca_certificates=authority.ca)
+    write(tenant, "tool", details={"after": "x" * 300_000})
+    syslog.drops = 1
+    forwarding.send_due()
+    assert re.search(r"The longest entry has 30\d,\d+ bytes", state_of(stream).last_error)
 
 
 def test_we_show_a_certificate_where_one_is_asked_for(

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import redis
 import time_machine
+from celery import Celery
 from celery.beat import ScheduleEntry, Scheduler, SchedulingError
 from django.utils import timezone
 from kombu.exceptions import OperationalError
+from kombu.utils.imports import symbol_by_name
+from pytest_django.fixtures import Settings
 
 from config.celery import app
 from config.installation.jobs import all_jobs, read_jobs
+from config.workers import consumer
 from config.workers import scheduler as scheduling
 from config.workers.queues import read_queue
 from config.workers.scheduler import JobScheduler
 from tests.config.installation.jobs import DAILY, HOURLY, OFTEN, ran
+from tests.own_redis import own_redis
+from tests.patience import PATIENCE, wait_until
 from workspaces.database import database_now
 from workspaces.jobs.job_runs import JobRuns, last_begun
 from workspaces.models import BackgroundJob, InstalledVersion, WorkerSeen
@@ -88,10 +98,14 @@ def test_jobs_that_nobody_takes_do_not_pile_up(
     assert read_queue().tasks == 1
 
 
+@pytest.mark.parametrize("error", [OperationalError, AttributeError])
 def test_while_redis_is_away_the_log_says_it_once_and_daily_jobs_are_made_up(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """REL-2233: they counted as done until the next day, and each job that failed was three tracebacks."""
+    """REL-2233: they counted as done until the next day, and each job that failed was three tracebacks.
+
+    Of a full Redis, Celery's libraries lose a connection and stumble over that (AttributeError).
+    """
     for name in all_jobs():
         ran(name, timedelta(seconds=1))
     ran(DAILY, DAY + HOUR)
@@ -103,8 +117,8 @@ def test_while_redis_is_away_the_log_says_it_once_and_daily_jobs_are_made_up(
         handed_out.append(entry.task)
         if minutes == 1:
             try:
-                raise OperationalError
-            except OperationalError:
+                raise error
+            except error:
                 raise SchedulingError  # noqa: B904  as Celery does
 
     monkeypatch.setattr(Scheduler, "apply_async", hand_out)
@@ -116,12 +130,36 @@ def test_while_redis_is_away_the_log_says_it_once_and_daily_jobs_are_made_up(
                 pass
         assert OFTEN in handed_out
         assert (DAILY in handed_out) is (minutes < 3)
-    assert caplog.messages == ["jobs_not_handed_out", "jobs_handed_out_again"]
+    if error is OperationalError:
+        assert caplog.messages == ["jobs_not_handed_out", "jobs_handed_out_again"]
 
 
 def test_workers_try_for_ever_to_reach_redis() -> None:
     """REL-2233: Celery's own end after 100 tries, which is 50 minutes."""
     assert app.conf.broker_connection_max_retries is None
+
+
+def test_a_worker_waits_for_a_redis_that_takes_no_writes(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """REL-2961: it died of a full one, at its start and when Redis came back."""
+    monkeypatch.setattr(consumer, "LOOK_SECONDS", 0.01)
+    with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
+        own = Celery(broker=url, set_as_current=False)
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
+        worker = symbol_by_name(app.conf.worker_consumer)(
+            print, app=own, controller=SimpleNamespace(use_eventloop=False), hostname="full"
+        )
+        client.config_set("maxmemory", 1)
+        with ThreadPoolExecutor(1) as aside:
+            connecting = aside.submit(worker.connect)
+            wait_until(lambda: caplog.messages or connecting.done())
+            client.config_set("maxmemory", 0)
+            connecting.result(PATIENCE).close()
+    assert caplog.messages == ["worker_waits_for_redis", "worker_goes_on"]
 
 
 @pytest.mark.parametrize("name", [DAILY, OFTEN])
