@@ -46,9 +46,9 @@ WEEKLY = "audit.tasks.verify_the_whole"
 
 def due() -> set[str]:
     """The jobs at set times that a scheduler hands out as soon as it begins."""
-    scheduler = JobScheduler(app=app, lazy=True)
+    rare = [name for name, job in all_jobs().items() if job.is_rare]
+    scheduler = JobScheduler(app=app, lazy=True)  # its jobs are known once their modules are there
     scheduler.setup_schedule()
-    rare = (name for name, job in all_jobs().items() if job.is_rare)
     return {name for name in rare if scheduler.schedule[name].is_due().is_due}
 
 
