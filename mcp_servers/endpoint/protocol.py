@@ -57,7 +57,7 @@ class EndpointResponse:
 
 
 @dataclass(slots=True)
-class Exchange:
+class ClientRequest:
     """One request, and what becomes of it besides its answer."""
 
     caller: EndpointCaller
@@ -83,7 +83,7 @@ class Exchange:
 
 
 async def answer(
-    exchange: Exchange, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
+    exchange: ClientRequest, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
 ) -> EndpointResponse:
     """Answer one request.
 
@@ -293,6 +293,6 @@ def _puts_forms(context: ServerRequestContext[Any]) -> bool:
     )
 
 
-def _exchange_of(context: ServerRequestContext[Any]) -> Exchange:
+def _exchange_of(context: ServerRequestContext[Any]) -> ClientRequest:
     request = cast("Any", context.request)
-    return cast("Exchange", request.scope[_EXCHANGE])
+    return cast("ClientRequest", request.scope[_EXCHANGE])

@@ -19,7 +19,7 @@ from workspaces.process.shutdown import ShuttingDown
 
 if TYPE_CHECKING:
     from mcp_servers.client.connections.runtime import Pending
-    from mcp_servers.endpoint.protocol import EndpointResponse, Exchange
+    from mcp_servers.endpoint.protocol import ClientRequest, EndpointResponse
 
 PATIENCE: Final = 10.0
 """Seconds within which an answer comes in one piece, as almost all do."""
@@ -32,16 +32,16 @@ HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 async def stream(
-    pending: Pending[EndpointResponse], exchange: Exchange, body: bytes
+    pending: Pending[EndpointResponse], asked: ClientRequest, body: bytes
 ) -> AsyncIterator[str]:
     """The events of an answer in the making: how far it is, and in the end the answer."""
     yield _STILL_HERE
-    spoken, told = time.monotonic(), None
+    spoken, reached = time.monotonic(), None
     while not pending.is_done():
         await asyncio.sleep(LOOK_SECONDS)
-        news = exchange.progress_beyond(told)
+        news = asked.progress_beyond(reached)
         if news is not None:
-            spoken, told = time.monotonic(), news["params"]["progress"]
+            spoken, reached = time.monotonic(), news["params"]["progress"]
             yield _event(json.dumps(news))
         elif time.monotonic() - spoken >= KEEP_ALIVE_SECONDS:
             spoken = time.monotonic()

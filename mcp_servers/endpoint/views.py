@@ -16,7 +16,7 @@ from mcp_servers.client.connections.runtime import Pending
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.endpoint import streaming
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
-from mcp_servers.endpoint.protocol import Exchange, answer, fault_for, refusal_of
+from mcp_servers.endpoint.protocol import ClientRequest, answer, fault_for, refusal_of
 from mcp_servers.endpoint.sign_in import scopes
 from mcp_servers.endpoint.sign_in.grants import authenticate, find_unexpired
 from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
@@ -120,7 +120,7 @@ class EndpointView(APIView):
             for name, value in http_request.headers.items()
             if name.lower() not in ("authorization", "cookie")
         ]
-        exchange, body = Exchange(caller), http_request.body
+        exchange, body = ClientRequest(caller), http_request.body
         pending = Pending(
             answer(exchange, headers=headers, body=body),
             departure=departure_of(http_request) if _hangs_up(request) else None,
