@@ -8,7 +8,7 @@ Source: MCP specification 2026-07-28, "Multi round-trip requests".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -28,6 +28,7 @@ from workspaces.database import database_now
 from workspaces.secrets import SecretUnreadable, seal, unseal
 
 if TYPE_CHECKING:
+    from mcp_servers.client.values import Progress
     from mcp_servers.endpoint.callers import EndpointCaller
 
 LIFE: Final = timedelta(minutes=10)
@@ -57,10 +58,14 @@ class NoOpenQuestion(Exception):
 
 
 class PausingCaller(SilentCaller):
-    """A caller that keeps where its call stopped."""
+    """A caller that keeps where its call stopped, and hears how far it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_progress: Callable[[Progress], None]) -> None:
         self.kept = ""
+        self._on_progress = on_progress
+
+    def progressed(self, progress: Progress) -> None:
+        self._on_progress(progress)
 
     async def checkpointed(self, checkpoint: str) -> None:
         self.kept = checkpoint

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types
 from mcp.shared.exceptions import MCPError
@@ -30,13 +30,17 @@ from mcp_servers.endpoint.asking import (
 from mcp_servers.endpoint.content import as_block, as_text, readable
 from mcp_servers.endpoint.offering import ASKS, find
 from mcp_servers.endpoint.unknown_names import find_unoffered, tell_unknown
-from mcp_servers.gate import call_tool, refuse_unoffered
+from mcp_servers.gate import UNASKED, call_tool, refuse_unoffered
 from workspaces.database import in_database
 from workspaces.errors import Conflict, DomainError
 
 if TYPE_CHECKING:
+    from mcp_servers.client.values import Progress
     from mcp_servers.endpoint.callers import EndpointCaller
     from mcp_servers.endpoint.offering import FoundTool
+
+NOBODY_ASKED: Final = "The tool asked a question that Trellis cannot put to a person in this MCP client. In a chat of Trellis it can."
+"""For models, so in English."""
 
 
 async def call(
@@ -44,6 +48,7 @@ async def call(
     name: str,
     arguments: Mapping[str, Any],
     *,
+    on_progress: Callable[[Progress], None],
     revision: str,
     can_be_asked: bool = False,
     reply: InputReply | None = None,
@@ -51,6 +56,7 @@ async def call(
     """Call the tool that the client knows by this name. What a rule or the server refuses is a result with an error.
 
     Args:
+        on_progress: hears how far the tool is. Must not block.
         revision: of the protocol, that the client speaks.
         can_be_asked: the client puts questions of servers to its person, and makes the call again with the answers.
         reply: those answers.
@@ -62,7 +68,7 @@ async def call(
     found = await in_database(find, caller, name)
     if found is None:
         return await in_database(_refuse, caller, name, arguments)
-    aside, call_id, checkpoint = PausingCaller(), uuid7(), None
+    aside, call_id, checkpoint = PausingCaller(on_progress), uuid7(), None
     try:
         if reply is not None:
             taken_up = await in_database(take_up, caller, found.tool_id, arguments, reply)
@@ -129,6 +135,8 @@ def as_wire(outcome: ToolCallOutcome, found: FoundTool, revision: str) -> mcp_ty
         content.insert(0, as_text(outcome.message))
     if outcome.truncated:
         content.append(as_text("The rest of this result was cut off."))
+    if UNASKED in outcome.details:
+        content.append(as_text(NOBODY_ASKED))
     structured = None
     if isinstance(outcome.structured, dict):
         structured = strip_hidden_json(outcome.structured)

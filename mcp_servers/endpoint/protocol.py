@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from starlette.types import Message, Scope
 
+    from mcp_servers.client.values import Progress
     from mcp_servers.endpoint.callers import EndpointCaller
 
 P = TypeVar("P")
@@ -57,24 +58,41 @@ class EndpointResponse:
 
 
 @dataclass(slots=True)
-class _Exchange:
-    """One request, and what became of it besides its answer."""
+class ClientRequest:
+    """One request, and what becomes of it besides its answer."""
 
     caller: EndpointCaller
     lacks_scope: bool = False
+    """The client's token does not allow what it asked for."""
+    progress: Progress | None = None
+    """How far the work is."""
+    progress_token: mcp_types.ProgressToken | None = None
+    """By which the client wants to hear of that; None: it does not."""
+
+    def progress_beyond(self, reached: float | None) -> dict[str, Any] | None:
+        """The notification of how far the work is; None: no further than this, or the client does not ask.
+
+        Source: MCP specification, "Progress": the value must increase.
+        """
+        now, token = self.progress, self.progress_token
+        if now is None or token is None or (reached is not None and now.progress <= reached):
+            return None
+        known = {"progress": now.progress, "total": now.total, "message": now.message}
+        params = {name: value for name, value in known.items() if value is not None}
+        params["progressToken"] = token
+        return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
 async def answer(
-    caller: EndpointCaller, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
-) -> tuple[EndpointResponse, bool]:
-    """Answer one request. The second value tells that the client's token does not allow what it asked for.
+    exchange: ClientRequest, *, headers: Sequence[tuple[bytes, bytes]], body: bytes
+) -> EndpointResponse:
+    """Answer one request.
 
     Args:
         headers: of the request, with names in lower case.
     """
     if (request_id := cancelling.cancelled_id(body)) is not None:
-        await cancelling.cancel(caller, request_id)
-    exchange = _Exchange(caller)
+        await cancelling.cancel(exchange.caller, request_id)
     given = EndpointResponse()
     manager = StreamableHTTPSessionManager(
         _server(), stateless=True, json_response=True, max_request_body_size=MOST_BYTES
@@ -110,7 +128,7 @@ async def answer(
 
     async with manager.run():
         await manager.handle_request(scope, receive, send)
-    return given, exchange.lacks_scope
+    return given
 
 
 def fault_for(body: bytes, message: str) -> EndpointResponse | None:
@@ -196,11 +214,13 @@ async def _call(
     reply = None
     if params.request_state is not None:
         reply = InputReply(state=params.request_state, responses=params.input_responses or {})
+    exchange.progress_token = (context.meta or {}).get("progress_token")
     try:
         work = call(
             exchange.caller,
             params.name,
             params.arguments or {},
+            on_progress=partial(setattr, exchange, "progress"),
             revision=context.protocol_version,
             can_be_asked=_puts_forms(context),
             reply=reply,
@@ -274,6 +294,6 @@ def _puts_forms(context: ServerRequestContext[Any]) -> bool:
     )
 
 
-def _exchange_of(context: ServerRequestContext[Any]) -> _Exchange:
+def _exchange_of(context: ServerRequestContext[Any]) -> ClientRequest:
     request = cast("Any", context.request)
-    return cast("_Exchange", request.scope[_EXCHANGE])
+    return cast("ClientRequest", request.scope[_EXCHANGE])

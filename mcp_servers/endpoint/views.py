@@ -6,16 +6,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
 from rest_framework.views import APIView
 
-from mcp_servers.client.connections.runtime import run_sync
+from mcp_servers.client.connections.runtime import Pending
 from mcp_servers.client.sdk import mcp_types
+from mcp_servers.endpoint import streaming
 from mcp_servers.endpoint.callers import EndpointCaller, caller_of
-from mcp_servers.endpoint.protocol import answer, fault_for, refusal_of
+from mcp_servers.endpoint.protocol import ClientRequest, answer, fault_for, refusal_of
 from mcp_servers.endpoint.sign_in import scopes
 from mcp_servers.endpoint.sign_in.grants import authenticate, find_unexpired
 from mcp_servers.endpoint.sign_in.metadata import resource_metadata_at
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from workspaces.models import ApiToken, User, Workspace
 
 _WORDS = "text/plain; charset=utf-8"
+_STREAM = "text/event-stream"
 _HOP_BY_HOP = frozenset({"content-length", "connection", "transfer-encoding"})
 
 
@@ -72,7 +74,7 @@ class EndpointAuthentication(ApiTokenAuthentication):
 
 @extend_schema(exclude=True)
 class EndpointView(APIView):
-    """Streamable HTTP without sessions: one POST, one answer. Other methods are 405."""
+    """Streamable HTTP without sessions: one POST, one answer, as a stream if it takes long. Other methods are 405."""
 
     authentication_classes = (EndpointAuthentication,)
     throttle_classes = (CallerThrottle,)
@@ -102,7 +104,7 @@ class EndpointView(APIView):
             response.data = refusal_of(message)
         return response
 
-    def post(self, request: Request, workspace_slug: str) -> HttpResponse:
+    def post(self, request: Request, workspace_slug: str) -> HttpResponse | StreamingHttpResponse:
         """Answer one message of a client.
 
         Raises:
@@ -118,28 +120,41 @@ class EndpointView(APIView):
             for name, value in http_request.headers.items()
             if name.lower() not in ("authorization", "cookie")
         ]
+        exchange, body = ClientRequest(caller), http_request.body
+        pending = Pending(
+            answer(exchange, headers=headers, body=body),
+            departure=departure_of(http_request) if _hangs_up(request) else None,
+        )
         try:
-            given, lacks_scope = run_sync(
-                answer(caller, headers=headers, body=http_request.body),
-                departure=departure_of(http_request) if _hangs_up(request) else None,
-            )
+            given = pending.result(streaming.PATIENCE if _takes_streams(request) else None)
         except ShuttingDown as error:
-            fault = fault_for(http_request.body, error.message)
+            fault = fault_for(body, error.message)
             if fault is None:
                 raise
-            given, lacks_scope = fault, False
-        status = HTTPStatus.FORBIDDEN if lacks_scope else given.status
+            given = fault
+        except TimeoutError:
+            return StreamingHttpResponse(
+                streaming.stream(pending, exchange, body),
+                content_type=_STREAM,
+                headers=streaming.HEADERS,
+            )
+        status = HTTPStatus.FORBIDDEN if exchange.lacks_scope else given.status
         # What the protocol's library says without a type is words.
         response = HttpResponse(given.body, status=status, content_type=_WORDS)
         for name, value in given.headers:
             if name.lower() not in _HOP_BY_HOP:
                 response[name] = value
-        if lacks_scope:
+        if exchange.lacks_scope:
             response["WWW-Authenticate"] = _challenge(
                 request, workspace_slug, scopes.CALL, "insufficient_scope"
             )
         response["Cache-Control"] = "no-store"
         return response
+
+
+def _takes_streams(request: Request) -> bool:
+    """Whether the client says that it reads streams, as all have to."""
+    return _STREAM in request.headers.get("Accept", "")
 
 
 def _hangs_up(request: Request) -> bool:

@@ -11,10 +11,12 @@ from mcp_servers.gate.builtin import abandon_builtin, call_builtin, refuse_built
 from mcp_servers.gate.caller import Caller, SilentCaller
 from mcp_servers.gate.checkpoints import is_unsent
 from mcp_servers.gate.reads import get_prompt, read_resource
+from mcp_servers.gate.sending import UNASKED
 from mcp_servers.gate.tools import call_tool
 from mcp_servers.gate.unoffered import refuse_unknown, refuse_unoffered
 
 __all__ = [
+    "UNASKED",
     "BuiltinRequest",
     "Caller",
     "SilentCaller",

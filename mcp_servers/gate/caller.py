@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
 from enum import Enum
@@ -112,11 +113,13 @@ class CallerOnItsLoop:
         self._loop = asyncio.get_running_loop()
 
     def progressed(self, progress: Progress) -> None:
-        """Pass it on, with the server's words made fit to be shown."""
-        text = progress.message
+        """Pass it on, with the server's words made fit to be shown. JSON has no infinite numbers, though servers send them."""
+        if not math.isfinite(progress.progress):
+            return
+        text, total = progress.message, progress.total
         shown = Progress(
             progress=progress.progress,
-            total=progress.total,
+            total=total if total is not None and math.isfinite(total) else None,
             message=show_hidden(clean_text(text))[:_LONGEST_MESSAGE] if text else None,
         )
         self._loop.call_soon_threadsafe(self._caller.progressed, shown)

@@ -88,7 +88,9 @@ class Dialogue:
         self._began = timezone.now()
         self._reused: set[UUID] = set()
         self.has_asked = False
-        """What the call brings may rest on somebody's answers."""
+        """What the call brings may rest on somebody's answers, or on there being none."""
+        self.had_nobody_to_ask = False
+        """A person was to be asked, and whoever called cannot put that to anybody."""
 
     def progressed(self, progress: Progress) -> None:
         """Pass the server's progress on to whoever called, without secrets."""
@@ -206,6 +208,7 @@ class Dialogue:
 
     async def _open(self, asked: AskedInput) -> InputRequest:
         if not self._can_ask and not (self._can_put_aside and asked.kind is InputKind.FORM):
+            self.has_asked = self.had_nobody_to_ask = True
             raise InvalidInputRequest(_("nobody is there to be asked."))
         self.has_asked = True
         row = await in_database(

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 URL_REQUIRED: Final = -32042
 """MCP specification 2025-11-25, "Elicitation": the tool runs only after the person has been at a link."""
+UNASKED: Final = "unasked"
+"""In the details of an outcome: the server asked a person, and nobody was there."""
 TASK_SECONDS: Final = 24 * 3600.0
 _CANCEL_SECONDS: Final = 5.0
 
@@ -70,7 +72,8 @@ async def exchange(operation: ServerOperation[Out], checkpoint: Checkpoint | Non
         raise
     except Exception as error:  # noqa: BLE001  each has its words; what nobody foresaw is logged with them
         outcome = operation.ended(*explain(operation, error))
-    return replace(outcome, duration_ms=since(started))
+    details = {**outcome.details, UNASKED: True} if dialogue.had_nobody_to_ask else outcome.details
+    return replace(outcome, duration_ms=since(started), details=details)
 
 
 class Exchange:

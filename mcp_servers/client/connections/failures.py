@@ -10,6 +10,7 @@ import httpx2
 import pydantic
 from django.utils.translation import gettext_noop as _
 
+from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.errors import (
     ASKS_BACK,
     AuthenticationRequired,
@@ -19,6 +20,7 @@ from mcp_servers.client.errors import (
     NetworkNotAllowed,
     NotAnMcpServer,
 )
+from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.sdk import mcp
 from mcp_servers.client.transports.child import CANNOT_RUN, CANNOT_RUN_WORDS, SIGNALS_FROM
 from mcp_servers.client.transports.http_failures import GUARD_ERROR_CODE, is_ours
@@ -80,6 +82,8 @@ NOT_CARRIED_OUT: Final = frozenset(
 """Kinds of failed calls of which it is certain that nothing was done."""
 
 
+_MOST_WORDS: Final = 300
+"""Of what a server answered."""
 _PLAIN: Final = ("http", "ws")
 _BY_STATUS: Final = frozenset({"http_status", "not_found"})
 
@@ -151,6 +155,9 @@ def connect_failure(
     if not isinstance(spec.target, StdioSpec):
         if failure.details.get("kind") == "unreachable":
             failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
+        elif isinstance(leaf := leaf_of(error), mcp.MCPError) and _kind_of(leaf) is None:
+            message = str(redact_known(leaf.message, workspace_id=spec.workspace_id))
+            failure.advice = in_words_of_server(message)
         elif spec.target.endpoint.scheme in _PLAIN and _looks_like_tls(failure):
             failure.advice = _(
                 "If it expects encrypted connections on its port %(port)s, its URL has to begin with https:// or wss://."
@@ -160,6 +167,12 @@ def connect_failure(
     if spec.is_stdio and not failure.advice:
         failure.advice = _("Its arguments may start something else than the MCP server.")
     return failure
+
+
+def in_words_of_server(message: str) -> str:
+    """What the server answered, for those who manage it; nothing if those are no words."""
+    words = " ".join(strip_hidden(clean_text(message[:_MOST_WORDS])).split())
+    return _("It answered: %(words)s") % {"words": words} if words else ""
 
 
 def _looks_like_tls(failure: ConnectionFailed) -> bool:

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext_noop as _
 
-from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.connections.facts import RawItem, ServerListing
-from mcp_servers.client.connections.failures import CallFailed, RpcError
+from mcp_servers.client.connections.failures import CallFailed, RpcError, in_words_of_server
 from mcp_servers.client.errors import ConnectionFailed, ConnectTimedOut, NotAnMcpServer
-from mcp_servers.client.hidden_text import strip_hidden
 from mcp_servers.client.sdk import mcp_types
 from mcp_servers.client.self_description import clean_offers
 
@@ -33,8 +31,6 @@ MAX_RESOURCES: Final = 5000
 MAX_PROMPTS: Final = 1000
 LIST_SECONDS: Final = 30.0
 """For all pages of all lists together."""
-_MOST_WORDS: Final = 300
-"""Characters of what a server says instead of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +156,7 @@ async def _read_tools(connection: Connection, capabilities: dict[str, Any]) -> _
 def _did_not_list(error: RpcError) -> ConnectionFailed:
     """That there is no list of tools; those who manage the server read what it said."""
     failure = ConnectionFailed(_("The server did not list its tools."))
-    words = " ".join(strip_hidden(clean_text(error.message[:_MOST_WORDS])).split())
-    if words:
-        failure.advice = _("It answered: %(words)s") % {"words": words}
+    failure.advice = in_words_of_server(error.message)
     return failure
 
 

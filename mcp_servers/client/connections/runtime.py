@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from workspaces.database import leave_database
 from workspaces.process import garbage
@@ -97,6 +97,53 @@ async def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(runtime.submit(coroutine))
 
 
+class Pending(Generic[T]):
+    """A coroutine that runs on the loop thread, for a thread without a loop, which holds no connection meanwhile.
+
+    Raises:
+        RuntimeError: a transaction is open.
+    """
+
+    def __init__(
+        self, coroutine: Coroutine[Any, Any, T], *, departure: Departure | None = None
+    ) -> None:
+        try:
+            leave_database()
+        except RuntimeError:
+            coroutine.close()
+            raise
+        self._runtime = current()
+        self._future = self._runtime.submit(coroutine)
+        self._departure = departure
+        if departure is not None:
+            departure.then(self._future.cancel)
+
+    def result(self, timeout_seconds: float | None = None) -> T:
+        """What it gave, after a wait. It runs on after a timeout.
+
+        Raises:
+            TimeoutError: it has not finished yet.
+            CallerLeft: nobody wants the result any more; it is cancelled.
+            ShuttingDown: the process ends; it is cancelled.
+        """
+        try:
+            return self._future.result(timeout_seconds)
+        except concurrent.futures.CancelledError as error:
+            if self._departure is not None and self._departure.has_happened:
+                raise CallerLeft from error
+            if self._runtime.is_ending:
+                raise ShuttingDown from error
+            raise
+
+    def is_done(self) -> bool:
+        """Whether it has finished, in whatever way."""
+        return self._future.done()
+
+    def cancel(self) -> None:
+        """End it."""
+        self._future.cancel()
+
+
 def run_sync(
     coroutine: Coroutine[Any, Any, T],
     timeout_seconds: float | None = None,
@@ -114,26 +161,12 @@ def run_sync(
         CallerLeft: nobody wants the result any more; it is cancelled.
         ShuttingDown: the process ends; it is cancelled.
     """
+    pending = Pending(coroutine, departure=departure)
     try:
-        leave_database()
-    except RuntimeError:
-        coroutine.close()
-        raise
-    runtime = current()
-    future = runtime.submit(coroutine)
-    if departure is not None:
-        departure.then(future.cancel)
-    try:
-        return future.result(timeout_seconds)
-    except concurrent.futures.CancelledError as error:
-        if departure is not None and departure.has_happened:
-            raise CallerLeft from error
-        if runtime.is_ending:
-            raise ShuttingDown from error
-        raise
+        return pending.result(timeout_seconds)
     except concurrent.futures.TimeoutError:
-        if not future.done():
-            future.cancel()
+        if not pending.is_done():
+            pending.cancel()
         raise
 
 

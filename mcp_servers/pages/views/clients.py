@@ -165,13 +165,15 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
     name = f"trellis-{slug}"
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
     header = f' --header "Authorization: Bearer {token}"' if token else ""
+    run = gettext("Run this in a terminal.")
+    run_and_type = gettext("Run this in a terminal. Then type /mcp auth %(name)s in %(client)s.")
     return [
         ClientSetup(
             "Claude Code",
-            gettext("Run this in a terminal.")
+            run
             if token
             else gettext("Run this in a terminal. Then type /mcp in Claude Code, and sign in."),
-            f"claude mcp add --transport http {name} {address}{header}",
+            f"claude mcp add --scope user --transport http {name} {address}{header}",
         ),
         ClientSetup(
             "VS Code",
@@ -185,7 +187,9 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
         ),
         ClientSetup(
             "Codex",
-            gettext("Run this in a terminal.")
+            gettext(
+                "Run this in a terminal. The first line is needed in each terminal from which you start Codex."
+            )
             if token
             else gettext("Run this in a terminal. It opens the page on which you sign in."),
             f"export TRELLIS_TOKEN={token}\n"
@@ -195,11 +199,25 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
         ),
         ClientSetup(
             "Gemini CLI",
-            gettext("Run this in a terminal.")
-            if token
-            else gettext("Run this in a terminal. Then type /mcp auth %(name)s in Gemini CLI.")
-            % {"name": name},
+            run if token else run_and_type % {"name": name, "client": "Gemini CLI"},
             f"gemini mcp add --scope user --transport http {name} {address}{header}",
+        ),
+        ClientSetup(
+            "Copilot CLI",
+            run if token else run_and_type % {"name": name, "client": "Copilot CLI"},
+            f"copilot mcp add --transport http {name} {address}{header}",
+        ),
+        ClientSetup(
+            "OpenCode",
+            run
+            if token
+            else gettext("Run this in a terminal. It opens the page on which you sign in."),
+            f"opencode mcp add {name} --url {address}"
+            + (
+                f' --header "Authorization=Bearer {token}"'
+                if token
+                else f"\nopencode mcp auth {name}"
+            ),
         ),
     ]
 

@@ -220,6 +220,18 @@ async def test_a_connection_that_fails_says_why(
     assert type(caught.value) is error
 
 
+async def test_a_server_that_refuses_the_first_step_is_heard(raw: Any) -> None:
+    """REL-2935: it may say 400, as ports for TLS do, and still has a reason of its own."""
+
+    async def refuse(request: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, request, -32600, "Server already initialized", 400)
+
+    spec = spec_for(raw({"*": refuse}).url, transport="streamable_http")
+    with pytest.raises(NotAnMcpServer) as caught:
+        await runtime.run(pool.list_tools(spec))
+    assert caught.value.advice == "It answered: Server already initialized"
+
+
 async def test_credentials_that_are_refused_are_told_from_none(raw: Any) -> None:
     """REL-1609: what is to be done differs."""
 

@@ -1,4 +1,4 @@
-"""A client that stops waiting: what it asked for ends, at the server too."""
+"""Calls that take long. A client that waits hears of them; where one stops waiting, they end, at the server too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from chat.models import Bud
 from config.bootstrap import ROOT, VENV
 from config.serving.handler import Handler
 from mcp_servers.client.connections import runtime
-from mcp_servers.endpoint import cancelling
+from mcp_servers.endpoint import cancelling, streaming
 from mcp_servers.endpoint.sign_in.ending import end_sign_in
 from mcp_servers.gate import access
 from mcp_servers.models import ClientSignIn, McpPrompt, McpResource, McpServer, McpTool
@@ -78,9 +78,13 @@ class Leaving:
         self._loop.call_soon_threadsafe(self._left.set)
         self._thread.join(PATIENCE)
 
+    def wait(self) -> None:
+        """Wait until all of the answer is there."""
+        self._thread.join(PATIENCE)
+
     def answer(self) -> Any:
         """What it was answered with."""
-        self._thread.join(PATIENCE)
+        self.wait()
         return json.loads(self.body)
 
     def _run(self) -> None:
@@ -118,7 +122,11 @@ def silent(tenant: Tenant, full: tuple[FullServer, str]) -> McpTool:
     server: McpServer = looked_at(
         tenant, http_server(tenant, full[1], name="full", is_used_everywhere=True)
     )
-    tool = tool_of(server, "silent")
+    return runs_by_itself(tool_of(server, "silent"))
+
+
+def runs_by_itself(tool: McpTool) -> McpTool:
+    """The tool, which an administrator lets run without asking."""
     tool.approval_override = "auto"
     tool.save()
     return tool
@@ -139,10 +147,75 @@ def leaving_client(client: McpClient, request_id: int = 7, seconds: int = 60) ->
     return Leaving(client.url, headers, json.dumps(body).encode())
 
 
+@pytest.fixture
+def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that are not there at once are streamed."""
+    monkeypatch.setattr(streaming, "PATIENCE", 0.0)
+    monkeypatch.setattr(streaming, "LOOK_SECONDS", 0.02)
+
+
+def messages_in(body: bytes) -> list[Any]:
+    """The messages of a stream."""
+    lines = body.decode().splitlines()
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
 def ended(tenant: Tenant) -> list[str]:
     """How calls ended, by the log."""
     entries = AuditEntry.objects.for_workspace(tenant.workspace)
     return list(entries.filter(action="tool_call.finished").values_list("outcome", flat=True))
+
+
+@pytest.mark.usefixtures("streamed")
+def test_an_answer_that_takes_long_begins_before_it_is_there(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-2931: clients that wait a minute for the beginning of an answer, or for a sign of life, get both."""
+    client = McpClient(tenant, token_for(tenant))
+    runs_by_itself(tool_of(silent.server, "steps"))
+    headers, body = client.message(
+        "tools/call",
+        {
+            "name": "full__steps",
+            "arguments": {"count": 3, "seconds": 0.2},
+            "_meta": {"progressToken": "mine"},
+        },
+    )
+    call = Leaving(client.url, headers, json.dumps(body).encode())
+    until(lambda: call.body)
+    assert (call.status, call.body[:2]) == (200, b": ")
+    call.wait()
+    *steps, answer = messages_in(call.body)
+    assert {step["method"] for step in steps} == {"notifications/progress"}
+    assert {step["params"]["progressToken"] for step in steps} == {"mine"}
+    values = [step["params"]["progress"] for step in steps]
+    assert values == sorted(set(values))
+    assert (answer["id"], answer["result"]["isError"]) == (1, False)
+
+
+@pytest.mark.usefixtures("streamed")
+def test_a_stream_ends_as_any_answer_does(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-2931: who hangs up on it ends the call of a client of today, and of no other. A restart is told."""
+    server, _ = full
+    token = token_for(tenant)
+    todays, before = McpClient(tenant, token, TODAYS), McpClient(tenant, token, BEFORE)
+    calls = [
+        leaving_client(client, request_id, seconds=60 + request_id)
+        for client, request_id in ((before, 7), (todays, 8), (before, 9))
+    ]
+    until(lambda: len(server.calls) == 3 and all(call.body for call in calls))
+    *leaving, waiting = calls
+    for call in leaving:
+        call.leave()
+    until(lambda: server.cancelled)
+    assert server.cancelled == [68]
+    runtime.shutdown(0.1)
+    waiting.wait()
+    (answer,) = messages_in(waiting.body)
+    assert answer["id"] == 9
+    assert "restarted" in answer["error"]["message"]
 
 
 def test_a_client_of_today_that_hangs_up_ends_its_call(

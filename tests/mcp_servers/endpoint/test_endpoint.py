@@ -16,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 from audit.models import AuditEntry
 from mcp_servers.endpoint import offering
 from mcp_servers.endpoint.callers import EndpointCaller
+from mcp_servers.endpoint.calling import NOBODY_ASKED
 from mcp_servers.models import McpServer, McpTool, ServerScope
 from mcp_servers.registry.services.call_rules import CallRuleDraft, create_call_rule
 from tests.factories import Tenant, TwoTenants
@@ -277,9 +278,16 @@ def test_a_tool_has_the_same_name_in_lists_and_calls(tenant: Tenant) -> None:
 def test_a_question_that_nobody_can_answer_holds_nothing_up(
     tenant: Tenant, notes: McpServer
 ) -> None:
-    """Ours: a server that asks back is told at once that nobody answers."""
-    answer = McpClient(tenant, token_for(tenant)).call("notes__plan_garden_day")
-    assert "was not answered" in answer["content"][0]["text"]
+    """REL-2932: a server that asks back is told at once that nobody answers, and whoever called reads where it can ask."""
+    McpTool.objects.for_workspace(tenant.workspace).update(cache_seconds=60)
+    client = McpClient(tenant, token_for(tenant))
+    for _ in range(2):
+        first, note = client.call("notes__plan_garden_day")["content"]
+        assert "was not answered" in first["text"]
+        assert note["text"] == NOBODY_ASKED
+    # Kept, the result would also serve whoever can be asked.
+    ends = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="tool_call.finished")
+    assert ["cached_at" in end.details for end in ends] == [False, False]
 
 
 def test_the_words_of_a_tool_come_first(tenant: Tenant, notes: McpServer) -> None:

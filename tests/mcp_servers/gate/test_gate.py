@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from mcp_servers.client.errors import (
 )
 from mcp_servers.client.values import Progress, TextPart
 from mcp_servers.gate import call_tool
+from mcp_servers.gate.caller import CallerOnItsLoop
 from mcp_servers.models import Approval, ApprovalOverride, McpServer, McpTool
 from mcp_servers.registry import services
 from mcp_servers.registry.consent import approvals
@@ -135,6 +137,16 @@ async def test_progress_reaches_the_caller_on_its_own_loop(
     assert [item.progress for item in seen] == [0, 1, 2, 3]
     assert seen[0].total == 4
     assert loops == {asyncio.get_running_loop()}
+
+
+async def test_progress_that_json_does_not_have_reaches_nobody() -> None:
+    """REL-2934: a page and a client would lose the whole message that it stands in."""
+    seen: list[Progress] = []
+    caller = CallerOnItsLoop(ListeningCaller(on_progress=seen.append))
+    for progress, total in ((nan, 4.0), (inf, None), (1.0, inf), (2.0, 4.0)):
+        caller.progressed(Progress(progress=progress, total=total))
+    await asyncio.sleep(0)
+    assert seen == [Progress(progress=1.0), Progress(progress=2.0, total=4.0)]
 
 
 async def test_a_tools_own_error_is_an_outcome(tenant: Tenant, trusted: McpServer) -> None:

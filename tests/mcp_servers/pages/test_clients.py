@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_client_gets_a_token_that_is_shown_once_with_what_to_paste(tenant: Tenant) -> None:
-    """SEC-531, SEC-108, REL-2038: only where the owner allows it; the token opens the endpoint and nothing else."""
+    """SEC-531, SEC-108, REL-2038, REL-2933: only where the owner allows it; the token opens the endpoint and nothing else."""
     url = f"/w/{tenant.workspace.slug}/servers/clients/"
     member = tenant.client("member")
     given = {"name": "VS Code", "scope": "mcp:read", "days": "30"}
@@ -25,7 +25,13 @@ def test_a_client_gets_a_token_that_is_shown_once_with_what_to_paste(tenant: Ten
     token = ApiToken.objects.for_workspace(tenant.workspace).get()
     assert (token.name, token.scopes, token.user) == ("VS Code", ["mcp:read"], tenant.member)
     assert shown.count(token.hint) > 5, "by itself and in each example"
-    for command in ("codex mcp add trellis-", "gemini mcp add "):
+    for command in (
+        "claude mcp add --scope user ",
+        "codex mcp add trellis-",
+        "gemini mcp add --scope user ",
+        "copilot mcp add ",
+        "opencode mcp add trellis-",
+    ):
         assert shown.count(command) == 2, "with a sign-in, and with the token"
     later = member.get(url).content.decode()
     assert f"{token.hint}" not in later
