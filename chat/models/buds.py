@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -18,6 +18,13 @@ from workspaces.secrets import EncryptedTextField
 
 if TYPE_CHECKING:
     from workspaces.models import User
+
+
+_PROTOCOLS: Final = [
+    (ToolProtocol.AUTO.value, _("Whatever the model understands")),
+    (ToolProtocol.NATIVE.value, _("Function calling")),
+    (ToolProtocol.FENCED_JSON.value, _("Fenced JSON, for models without function calling")),
+]
 
 
 class ModelProviderQuerySet(WorkspaceQuerySet["ModelProvider"]):
@@ -230,7 +237,7 @@ class ProviderModel(WorkspaceModel):
     learned_protocol = models.CharField(
         max_length=12,
         blank=True,
-        choices=[(p.value, p.value) for p in ToolProtocol],
+        choices=_PROTOCOLS,
         help_text=_("What it was found to need; empty: nothing has been found out."),
     )
 
@@ -330,11 +337,7 @@ class Bud(WorkspaceModel):
     mcp_config = models.JSONField(_("MCP configuration"), default=dict, blank=True)
     tool_protocol = models.CharField(
         max_length=12,
-        choices=[
-            (ToolProtocol.AUTO.value, _("Whatever the model understands")),
-            (ToolProtocol.NATIVE.value, _("Function calling")),
-            (ToolProtocol.FENCED_JSON.value, _("Fenced JSON, for models without function calling")),
-        ],
+        choices=_PROTOCOLS,
         default=ToolProtocol.AUTO.value,
     )
     makes_artifacts = models.BooleanField(

@@ -7,9 +7,9 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.client.values import Effect
 from mcp_servers.klavis.accounts import MAX_KEY_LENGTH, AccountDraft, platform_key
 from mcp_servers.klavis.models import DEFAULT_BASE_URL, KlavisAccount, KlavisDialect
+from mcp_servers.models.call_rules import EFFECT_CHOICES
 from mcp_servers.pages.forms.common import KEPT_SECRET_HELP, SECRET_HELP
 from workspaces.outbound import MAX_URL_LENGTH
 from workspaces.pages.secret_fields import AsksForSecretsAgain
@@ -76,11 +76,4 @@ class ActionRuleForm(forms.Form):
     )
     service = forms.CharField(label=_("Service"), max_length=200, required=False)
     category = forms.CharField(label=_("Category"), max_length=200, required=False)
-    effect = forms.ChoiceField(
-        label=_("Effect"),
-        choices=[
-            (Effect.CONFIRM.value, _("Ask each time")),
-            (Effect.DENY.value, _("Refuse")),
-            (Effect.AUTO.value, _("Run by itself")),
-        ],
-    )
+    effect = forms.ChoiceField(label=_("Effect"), choices=EFFECT_CHOICES)

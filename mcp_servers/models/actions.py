@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from mcp_servers.client.values import Effect
+from mcp_servers.models.call_rules import EFFECT_CHOICES
 from mcp_servers.models.servers import McpServer
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
 
@@ -19,7 +19,7 @@ class ActionRule(WorkspaceModel):
     service = models.CharField(max_length=200, blank=True)
     category = models.CharField(max_length=200, blank=True)
     action = models.CharField(max_length=200)
-    effect = models.CharField(max_length=10, choices=[(one.value, one.value) for one in Effect])
+    effect = models.CharField(max_length=10, choices=EFFECT_CHOICES)
 
     objects = WorkspaceManager()  # type: ignore[misc]  # an instance variable, says the plugin
 

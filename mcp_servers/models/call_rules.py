@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from mcp_servers.client.values import Effect
 from workspaces.scoping import WorkspaceManager, WorkspaceModel
+
+EFFECT_CHOICES: Final = [
+    (Effect.CONFIRM.value, _("Ask each time")),
+    (Effect.DENY.value, _("Refuse")),
+    (Effect.AUTO.value, _("Run by itself")),
+]
 
 
 class Approver(models.TextChoices):
@@ -35,9 +43,7 @@ class CallRule(WorkspaceModel):
     """Of whom it holds for; empty: for everybody."""
     conditions = models.JSONField(_("conditions"), default=list, blank=True)
     """See rule_conditions.Condition."""
-    effect = models.CharField(
-        _("effect"), max_length=10, choices=[(one.value, one.value) for one in Effect]
-    )
+    effect = models.CharField(_("effect"), max_length=10, choices=EFFECT_CHOICES)
     approver = models.CharField(
         _("who may allow it"),
         max_length=20,

@@ -106,6 +106,7 @@ def test_a_column_has_its_words(kind: str, column: str, words: str) -> None:
         ("bud", "owner", None, "–"),
         ("bud", "version", 3, "3"),
         ("membership", "role", "admin", "Admin"),
+        ("call rule", "effect", "deny", "Refuse"),
         ("membership", "role", "of long ago", "of long ago"),
         ("membership", "suspended_at", "2026-03-01T10:30:00Z", "1 Mar 2026, 10:30 UTC"),
         ("membership", "suspended_at", "2026-02-31T10:30:00Z", "2026-02-31T10:30:00Z"),
