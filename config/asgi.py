@@ -73,8 +73,11 @@ async def let_all_pages_go() -> None:
 
 
 async def close_connections() -> None:
-    """End the connections to MCP servers and reap the child processes of stdio servers."""
+    """End the connections to MCP servers and reap the child processes of stdio servers. Who waits for one is told."""
     await asyncio.to_thread(runtime.shutdown, 2.0)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_TELLING_SECONDS):
+            await requests.finish()
 
 
 async def end_the_log() -> None:
@@ -98,6 +101,7 @@ def most_bytes_of(path: str) -> int:
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
+_TELLING_SECONDS = 0.5
 _LEAST_SECONDS = 1.0
 """For requests that have no answer yet, however long the turns took."""
 sdk.load()  # no first call waits for it

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class RequestsUnderWay:
     """Knows which requests have no answer yet.
 
-    Streams of events do not count: they last as long as somebody reads, and their readers come back by themselves.
+    Streams of events that are only read do not count: they last as long as somebody reads, and their readers come back
+    by themselves. One that answers what was sent ends with that answer, which nobody gets a second time.
     """
 
     def __init__(self, app: Application) -> None:
@@ -37,7 +38,7 @@ class RequestsUnderWay:
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message.get("headers", ()))
-                if any(_is_stream(name, value) for name, value in headers):
+                if scope["method"] == "GET" and any(_is_stream(*header) for header in headers):
                     self._leave(mark)
                 if is_shutting_down():
                     # A proxy that kept the connection would send its next request into the end of the process.

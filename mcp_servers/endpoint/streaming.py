@@ -8,9 +8,11 @@ Source: MCP specification, "Transports": Streamable HTTP, Sending Messages to th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mcp_servers.endpoint.protocol import fault_for
@@ -28,6 +30,7 @@ LOOK_SECONDS: Final = 0.5
 KEEP_ALIVE_SECONDS: Final = 15.0
 """After so long without progress, the stream says that it is still there."""
 _STILL_HERE: Final = ": still here\n\n"
+_ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -36,9 +39,10 @@ async def stream(
 ) -> AsyncIterator[str]:
     """The events of an answer in the making: how far it is, and in the end the answer."""
     yield _STILL_HERE
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    pending.then(partial(loop.call_soon_threadsafe, ended.set))
     spoken, reached = time.monotonic(), None
-    while not pending.is_done():
-        await asyncio.sleep(LOOK_SECONDS)
+    while not await _happens(ended, LOOK_SECONDS):
         news = asked.progress_beyond(reached)
         if news is not None:
             spoken, reached = time.monotonic(), news["params"]["progress"]
@@ -55,6 +59,13 @@ async def stream(
         return
 
 
+async def _happens(event: asyncio.Event, seconds: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
 def _event(data: str) -> str:
-    """One message of the protocol; its JSON has no line break."""
-    return f"event: message\ndata: {data}\n\n"
+    """One message of the protocol. JSON has no line break but those of Unicode, at which some clients end a line."""
+    return f"event: message\ndata: {data.translate(_ESCAPED)}\n\n"

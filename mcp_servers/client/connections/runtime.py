@@ -139,6 +139,10 @@ class Pending(Generic[T]):
         """Whether it has finished, in whatever way."""
         return self._future.done()
 
+    def then(self, call: Callable[[], object]) -> None:
+        """Have this called once it has finished, from the loop thread."""
+        self._future.add_done_callback(lambda _: call())
+
     def cancel(self) -> None:
         """End it."""
         self._future.cancel()

@@ -33,7 +33,7 @@ async def application(scope, receive, send):
     if kind == b"text/event-stream":
         await send({"type": "http.response.body", "body": b"data: 1", "more_body": True})
         print("asked", flush=True)
-        await asyncio.sleep(60)
+        await asyncio.sleep(60 if scope["method"] == "GET" else 2)
     await send({"type": "http.response.body", "body": b"the whole answer"})
 
 requests = RequestsUnderWay(application)
@@ -69,9 +69,10 @@ class Serving:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == line
 
-    def ask(self, path: str) -> socket.socket:
+    def ask(self, path: str, method: str = "GET") -> socket.socket:
         line = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
-        line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+        line.sendall(head.encode())
         self.wait_for(b"asked\n")
         return line
 
@@ -105,3 +106,12 @@ def test_streams_of_events_keep_nobody_waiting(serving: Serving) -> None:
         serving.process.send_signal(signal.SIGTERM)
         assert serving.process.wait(PATIENCE) == 0
     assert time.monotonic() - began < 15
+
+
+def test_a_stream_that_answers_what_was_sent_is_waited_for(serving: Serving) -> None:
+    """REL-1624: nobody gets that answer a second time."""
+    with serving.ask("/stream", "POST") as line:
+        serving.process.send_signal(signal.SIGTERM)
+        answer = line.makefile("rb").read()
+    assert b"the whole answer" in answer
+    assert serving.process.wait(PATIENCE) == 0
