@@ -20,6 +20,7 @@ from mcp_servers.registry.bud_choices import EVERYWHERE
 from mcp_servers.registry.scopes import lists
 from workspaces.errors import DomainError, PermissionDenied
 from workspaces.pages.parts import workspace_of
+from workspaces.pages.secret_fields import ENTER_AGAIN
 from workspaces.roles import Permission
 
 if TYPE_CHECKING:
@@ -75,10 +76,11 @@ def import_servers(request: WorkspaceRequest, workspace_slug: str) -> HttpRespon
             )
         except DomainError as error:
             planned, context["error"] = [], error.message
-        # What was pasted and entered goes back into the person's own fields, and nowhere else.
+        # What was pasted goes back into the person's own field, and nowhere else. Values do not.
         context["text"] = text
         names = dict.fromkeys(name for one in planned for name in one.placeholders)
-        context["values"] = [(f"{_VALUE}{name}", name, values.get(name, "")) for name in names]
+        context["values"] = [(f"{_VALUE}{name}", name, bool(values.get(name))) for name in names]
+        context["enter_again"] = ENTER_AGAIN
         context["adds"] = any(one.plan != "refuse" for one in planned)
         has_faults = bool(context["error"]) or bool(form.errors)
     status = 422 if has_faults else 200

@@ -32,7 +32,7 @@ MAX_ENTRIES: Final = 500
 MAX_NAME_LENGTH: Final = 60
 
 _MAX_TEXTS: Final = 200
-_MAX_TEXT_LENGTH: Final = 8192
+MAX_TEXT_LENGTH: Final = 8192
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
 _OF_A_COMPUTER: Final = r"(?:input|command|config|file):[^{}]{1,128}"
 """What only an editor on a person's computer can fill in."""
@@ -102,9 +102,19 @@ class Entry:
 
     def variables(self) -> tuple[str, ...]:
         """The names of all variables in it, each once."""
-        texts = (self.url, self.command, *self.args, *self.headers.values(), *self.env.values())
-        names = (match["name"] for text in texts for match in _VARIABLE.finditer(text))
+        names = (match["name"] for text in self._texts() for match in _VARIABLE.finditer(text))
         return tuple(dict.fromkeys(names))
+
+    def _texts(self) -> tuple[str, ...]:
+        return (self.url, self.command, *self.args, *self.headers.values(), *self.env.values())
+
+    def longest_with(self, values: Mapping[str, str]) -> int:
+        """How many characters its longest text gets with these values. It is not made: a value may stand in it often."""
+
+        def added(match: re.Match[str]) -> int:
+            return len(values.get(match["name"]) or match["default"] or "") - len(match[0])
+
+        return max(len(text) + sum(map(added, _VARIABLE.finditer(text))) for text in self._texts())
 
     def expanded(self, environment: Mapping[str, str]) -> Entry:
         """The same with its variables filled in from the platform's environment.
@@ -273,9 +283,9 @@ def _entry(name: str, raw: object) -> Entry:
     return Entry(
         name=cleaned,
         transport=_transport(raw, is_stdio=bool(command)),
-        url=url[:_MAX_TEXT_LENGTH],
+        url=url[:MAX_TEXT_LENGTH],
         headers=_texts_by_name(raw.get("headers"), "headers"),
-        command=command[:_MAX_TEXT_LENGTH],
+        command=command[:MAX_TEXT_LENGTH],
         args=_texts(raw.get("args"), "args"),
         env=_texts_by_name(raw.get("env"), "env"),
         is_disabled=raw.get("disabled") is True or raw.get("enabled") is False,
@@ -381,7 +391,7 @@ def _text(value: object, what: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError(f"“{what}” holds something that is no text.")
     text = str(value)
-    if "\0" in text or len(text) > _MAX_TEXT_LENGTH:
+    if "\0" in text or len(text) > MAX_TEXT_LENGTH:
         raise ValueError(f"“{what}” holds a text that cannot be used.")
     return text
 

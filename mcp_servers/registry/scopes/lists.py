@@ -29,12 +29,18 @@ from mcp_servers.models import (
 )
 from mcp_servers.models.programs import build_argv, without_secrets
 from mcp_servers.registry.bud_choices import EVERYWHERE, WhereUsed
-from mcp_servers.registry.files.file_format import Entry, MissingVariable, read_server_list
+from mcp_servers.registry.files.file_format import (
+    MAX_TEXT_LENGTH,
+    Entry,
+    MissingVariable,
+    read_server_list,
+)
 from mcp_servers.registry.services.drafts import ServerDraft
-from mcp_servers.registry.services.servers import add_server, check_draft
+from mcp_servers.registry.services.servers import add_server, check_draft, refuse_taken_name
 from workspaces.actors import Actor
 from workspaces.errors import DomainError, InvalidInput
 from workspaces.roles import Permission, require
+from workspaces.words.formats import whole
 
 if TYPE_CHECKING:
     from mcp_servers.client.values import JsonValue
@@ -153,6 +159,12 @@ def export_servers(*, workspace_id: UUID, actor: Actor) -> dict[str, Any]:
 
 def _plan(entry: Entry, workspace_id: UUID, values: Mapping[str, str]) -> PlannedImport:
     try:
+        refuse_taken_name(workspace_id=workspace_id, name=entry.name)
+        if entry.longest_with(values) > MAX_TEXT_LENGTH:
+            raise InvalidInput(
+                _("With these values, one of its texts is longer than %(most)s characters.")
+                % {"most": whole(MAX_TEXT_LENGTH)}
+            )
         filled = entry.filled(values)
         draft = _program_draft(filled) if entry.is_stdio else _remote_draft(filled)
         check_draft(workspace_id=workspace_id, draft=draft)

@@ -129,7 +129,15 @@ def check_draft(*, workspace_id: UUID, draft: ServerDraft, server: McpServer | N
     row.check_values()
     if not lost and (server is None or _touches_auth(row, draft, auth)):
         check_auth(row, may_lack=server is not None and _lost_credentials(row))
-    if rows.filter(name=row.name, owner_id=row.owner_id).exclude(pk=row.pk).exists():
+    refuse_taken_name(workspace_id=workspace_id, name=row.name, owner_id=row.owner_id, but=row.pk)
+
+
+def refuse_taken_name(
+    *, workspace_id: UUID, name: str, owner_id: UUID | None = None, but: UUID | None = None
+) -> None:
+    """Raise InvalidInput where another server than that one has the name, among those of this owner."""
+    named = McpServer.objects.for_workspace(workspace_id).filter(name=name, owner_id=owner_id)
+    if (named if but is None else named.exclude(pk=but)).exists():
         raise InvalidInput(fields={"name": [_("There is a server of this name already.")]})
 
 

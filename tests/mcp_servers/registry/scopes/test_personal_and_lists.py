@@ -246,6 +246,32 @@ def test_that_variables_of_a_list_are_asked_for(tenant: Tenant) -> None:
     assert row.headers.reveal_json("a test") == {"Authorization": f"Bearer {SECRET}"}
 
 
+def test_that_a_value_which_stands_often_makes_no_long_text(tenant: Tenant) -> None:
+    """REL-2852: a kilobyte of a list could become gigabytes. What would be refused anyway is not asked for first."""
+    text = listed(
+        often={"url": "https://p.example/", "headers": {"X-Key": "${A}" * 2000}},
+        taken={"url": "https://p.example/", "headers": {"X-Key": "${A}"}},
+    )
+    http_server(tenant, "https://g.example/", name="taken")
+    workspace_id, actor = tenant.workspace.pk, tenant.actor()
+    for values, plans in (({}, ("ask", "refuse")), ({"A": "x" * 8192}, ("refuse", "refuse"))):
+        planned = lists.preview_import(
+            workspace_id=workspace_id, text=text, values=values, actor=actor
+        )
+        assert tuple(one.plan for one in planned) == plans
+    assert "8,192 characters" in planned[0].reason
+
+
+def test_that_pages_show_no_value_of_a_variable(tenant: Tenant) -> None:
+    """REL-2852, SEC-93: it is entered again, as in every other form."""
+    text = listed(one={"url": "https://p.example/", "headers": {"X-Key": "${A}"}}, bad={"url": 1})
+    page = tenant.client("admin").post(
+        f"/w/{tenant.workspace.slug}/servers/import/", {"servers": text, "value-A": SECRET}
+    )
+    assert SECRET not in page.content.decode()
+    assert "Enter this again." in page.content.decode()
+
+
 def test_that_what_is_typed_into_a_form_is_no_variable(tenant: Tenant) -> None:
     """REL-2991: a password may look like one."""
     row = http_server(tenant, "https://g.example/", is_active=False)
