@@ -28,6 +28,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.errors import DomainError
 from workspaces.secret_memory import MASK, remember_secret
+from workspaces.words.columns import kind_of
 
 _VERSION = "v1"
 _NONCE_BYTES = 12
@@ -303,7 +304,7 @@ def find_unreadable() -> dict[str, list[str]]:
             try:
                 secret.reveal("trying whether it opens", is_credential=False)
             except SecretUnreadable:
-                kinds, kind = found.setdefault(key_id, []), str(model._meta.verbose_name)
+                kinds, kind = found.setdefault(key_id, []), kind_of(model)
                 kinds += [] if kind in kinds else [kind]
     return found
 

@@ -31,6 +31,7 @@ from workspaces.holding import hold, take_room
 from workspaces.restore_detection import held_installation
 from workspaces.roles import Permission, require, require_person, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.words.columns import kind_of
 
 MOST_STREAMS = 10
 _OF_TLS: Final = ("ca_certificates", "client_certificate", "client_key")
@@ -288,7 +289,7 @@ def _tell_start(stream: AuditStream, actor: Actor, start: StreamStart) -> None:
             actor=actor,
             workspace_id=stream.workspace_id,
             verb="changed",
-            kind=str(stream._meta.verbose_name),
+            kind=kind_of(AuditStream),
             object_id=str(stream.pk),
             object_name=stream.name,
             before={},

@@ -43,7 +43,7 @@ REFUSED: Final = DatabaseFault(
     advice="Look whether DATABASE_URL is right.",
 )
 SHUT_OUT: Final = DatabaseFault(
-    text="PostgreSQL lets nobody in from here who comes so",
+    text="PostgreSQL does not let this user in from here, or not in this way",
     advice="Look at its pg_hba.conf, and whether DATABASE_URL asks for TLS (sslmode) as that wants it.",
 )
 CERTIFICATE: Final = DatabaseFault(
@@ -85,9 +85,10 @@ _BY_STATE: Final = {
 }
 _BY_WORDS: Final = (
     (("too many", "connection slots"), CONNECTIONS),
+    (("pg_hba.conf", "valid client certificate", "does not support ssl"), SHUT_OUT),
+    (("authentication failed", "not permitted to log in", "not currently accepting"), REFUSED),
     (("certificate",), CERTIFICATE),
-    (("pg_hba.conf",), SHUT_OUT),
-    (("authentication failed", "does not exist", "no password supplied"), REFUSED),
+    (("does not exist", "no password supplied"), REFUSED),
     (("connection", "timeout expired", "could not translate", "resolve"), SILENT),
 )
 _ASK_SECONDS: Final = 3

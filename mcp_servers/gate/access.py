@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from workspaces.actors import Actor
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 3.0
 """How often it is asked again."""
@@ -85,8 +87,12 @@ async def _watch(has_access: Callable[[], bool], limit: asyncio.Timeout) -> None
     may_go_on = True
     while may_go_on:
         await asyncio.sleep(CHECK_SECONDS)
-        with contextlib.suppress(DatabaseError, InterfaceError):  # nobody can tell now
+        try:
             may_go_on = await in_database(has_access)
+        except (DatabaseError, InterfaceError):
+            pass  # nobody can tell now
+        except Exception:
+            logger.exception("access_not_known")
     limit.reschedule(asyncio.get_running_loop().time())
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -73,8 +72,7 @@ def value_in_words(kind: str, column: str, value: object) -> str:
         case bool():
             return gettext("yes") if value else gettext("no")
         case str() if isinstance(field, models.DateTimeField):
-            at = _moment(value)
-            return moment_and_zone(at) if at is not None else value
+            return _moment_in_words(value) or value
         case str():
             choices = dict(field.flatchoices) if field is not None else {}
             return str(choices.get(value, value))
@@ -83,12 +81,12 @@ def value_in_words(kind: str, column: str, value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _moment(text: str) -> datetime | None:
+def _moment_in_words(text: str) -> str:
     try:
         at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None
+        return moment_and_zone(at) if at is not None and at.tzinfo is not None else ""
+    except (ValueError, OverflowError):  # whoever writes past the services may enter any
+        return ""
 
 
 def _field_of(kind: str, column: str) -> models.Field[object, object] | None:
