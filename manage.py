@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
 def _speak_utf8() -> None:
     """Read and write UTF-8, also where the machine's locale is an older one, which lacks most signs of a chat."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
