@@ -112,6 +112,7 @@ OPEN_CALLS = frozenset(
     }
 )
 REQUESTED, FINISHED = "tool_call.requested", "tool_call.finished"
+REFUSED = "tool_call.refused"
 
 
 def find_violations(
@@ -234,7 +235,10 @@ def _calls(history: History) -> Iterator[Violation]:
 
 
 def _log(history: History) -> Iterator[Violation]:
-    """Each *requested* has its *finished*, or its call is open; none has more."""
+    """Each *requested* has its *finished*, or its call is open; none has more.
+
+    One that is *refused* as well was committed by a database which broke off before it could say so. Nothing was sent.
+    """
     counts: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     for call_id, action in history.entries:
         counts[call_id][action] += 1
@@ -243,7 +247,7 @@ def _log(history: History) -> Iterator[Violation]:
         call = calls.get(call_id)
         requested, finished = count[REQUESTED], count[FINISHED]
         is_open = call is not None and call.status in OPEN_CALLS
-        if requested and not finished and not is_open:
+        if requested and not finished and not count[REFUSED] and not is_open:
             yield Violation("log.open", str(call_id), "requested, never finished, and not open")
         if finished > requested:
             text = f"finished {finished} times, requested {requested} times"

@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from tests.chaos.history_check import (
     FINISHED,
+    REFUSED,
     REQUESTED,
     ApprovalFacts,
     CallFacts,
@@ -162,6 +163,8 @@ def test_a_sound_history_has_no_violations() -> None:
     """REL-50: what went right is not accused, also where a harmless call was made twice."""
     assert SOUND.rules() == set()
     again = SOUND.of_history(entries=[(CALL, REQUESTED), (CALL, REQUESTED), (CALL, FINISHED)])
+    unsure = SOUND.of_history(entries=[(CALL, REQUESTED), (CALL, REFUSED)])
+    assert "log.open" not in unsure.rules()
     harmless = again.call(is_harmless=True)
     assert replace(harmless, effects=SOUND.effects * 2).rules() == set()
 
