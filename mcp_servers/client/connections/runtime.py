@@ -135,16 +135,12 @@ class Pending(Generic[T]):
                 raise ShuttingDown from error
             raise
 
-    def is_done(self) -> bool:
-        """Whether it has finished, in whatever way."""
-        return self._future.done()
-
     def then(self, call: Callable[[], object]) -> None:
         """Have this called once it has finished, from the loop thread."""
         self._future.add_done_callback(lambda _: call())
 
     def cancel(self) -> None:
-        """End it."""
+        """End it, unless it has finished."""
         self._future.cancel()
 
 
@@ -169,8 +165,7 @@ def run_sync(
     try:
         return pending.result(timeout_seconds)
     except concurrent.futures.TimeoutError:
-        if not pending.is_done():
-            pending.cancel()
+        pending.cancel()
         raise
 
 
