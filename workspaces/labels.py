@@ -44,15 +44,17 @@ EVERYWHERE: Final[Columns] = {
 
 COLUMNS: Final[Columns] = {
     "accepted_at": _("accepted"),
-    "allows_mcp_clients": _("other MCP clients"),
-    "allows_personal_servers": _("servers of one's own"),
-    "allows_public_links": _("public links to chats"),
+    "allows_mcp_clients": _("members can use the tools in other MCP clients"),
+    "allows_personal_servers": _("members can add servers of their own"),
+    "allows_public_links": _("members can share chats with anyone who has the link"),
     "approves_new_tools": _("use new tools right away"),
     "hint": _("begins with"),
     "invited_by": _("invited by"),
     "is_link_shown": _("link shown to the inviter"),
-    "reads_outside_unasked": _("reading outside without asking"),
-    "remembers_permissions": _("remembered permissions"),
+    "reads_outside_unasked": _(
+        "let reading tools reach outside without asking, even after content from outside was read"
+    ),
+    "remembers_permissions": _("members can choose “Always allow” for a tool"),
     "revoked_at": _("revoked"),
     "role": _("role"),
     "scopes": _("scopes"),

@@ -27,16 +27,6 @@ class WorkspaceForm(forms.ModelForm):
     class Meta:
         model = Workspace
         fields: ClassVar[Any] = ["name", "slug", "is_active", *WORKSPACE_RULES]
-        labels: ClassVar[Any] = {
-            "is_active": _("Open"),
-            "slug": _("Short name"),
-            "approves_new_tools": _("Use new tools right away"),
-            "allows_personal_servers": _("Servers of one's own"),
-            "remembers_permissions": _("Remembered permissions"),
-            "reads_outside_unasked": _("Reading outside without asking"),
-            "allows_mcp_clients": _("Other MCP clients"),
-            "allows_public_links": _("Public links to chats"),
-        }
         help_texts: ClassVar[Any] = {
             "slug": _("Its name in addresses, such as “garden” in /w/garden/."),
             "is_active": _("Off suspends the whole workspace: everybody is shut out."),

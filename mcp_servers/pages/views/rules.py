@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from allauth.account.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from mcp_servers.pages.views.common import servers_url, switch
 from mcp_servers.registry import services
 from mcp_servers.registry.services.rules import RULES
+from workspaces.models import Workspace
 from workspaces.pages.parts import workspace_of
 from workspaces.roles import Permission
+from workspaces.words.columns import column_in_words, kind_of
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -33,17 +36,18 @@ def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             actor=request.actor,
         )
         return redirect(request.path)
+    kind = kind_of(Workspace)
     context = {
         "section": "servers",
         "servers_url": servers_url(request),
         "rules": [
             {
                 "name": name,
-                "title": gettext(title),
+                "title": capfirst(column_in_words(kind, name)),
                 "help": gettext(text),
                 "is_on": getattr(workspace, name),
             }
-            for name, (title, text) in RULES.items()
+            for name, text in RULES.items()
         ],
     }
     return render(request, "mcp_servers/rules.html", context)

@@ -15,46 +15,26 @@ from workspaces.models import Workspace
 from workspaces.roles import Permission, require
 
 RULES: Final = {
-    "allows_personal_servers": (
-        gettext_noop("Members can add servers of their own"),
-        gettext_noop(
-            "Only remote servers. Nobody else sees or uses them. Administrators can switch them off."
-        ),
+    "allows_personal_servers": gettext_noop(
+        "Only remote servers. Nobody else sees or uses them. Administrators can switch them off."
     ),
-    "remembers_permissions": (
-        gettext_noop("Members can choose “Always allow” for a tool"),
-        gettext_noop(
-            "Trellis asks again when the tool changes, and always where an administrator wants to be asked."
-        ),
+    "remembers_permissions": gettext_noop(
+        "Trellis asks again when the tool changes, and always where an administrator wants to be asked."
     ),
-    "reads_outside_unasked": (
-        gettext_noop(
-            "Let reading tools reach outside without asking, even after content from outside was read"
-        ),
-        gettext_noop(
-            "A page or mail could then trick the assistant into sending data out. Tools that change things still ask."
-        ),
+    "reads_outside_unasked": gettext_noop(
+        "A page or mail could then trick the assistant into sending data out. Tools that change things still ask."
     ),
-    "approves_new_tools": (
-        gettext_noop("Use new tools right away"),
-        gettext_noop(
-            "New tools work right away. Tools with hidden characters are still held for review."
-        ),
+    "approves_new_tools": gettext_noop(
+        "New tools work right away. Tools with hidden characters are still held for review."
     ),
-    "allows_mcp_clients": (
-        gettext_noop("Members can use the tools in other MCP clients"),
-        gettext_noop(
-            "Members sign in with programs such as VS Code or Claude Code, which then call tools as them. The audit log has each call. Tools that ask a person first stay refused there. Switch it off, and these programs are signed out."
-        ),
+    "allows_mcp_clients": gettext_noop(
+        "Members sign in with programs such as VS Code or Claude Code, which then call tools as them. The audit log has each call. Tools that ask a person first stay refused there. Switch it off, and these programs are signed out."
     ),
-    "allows_public_links": (
-        gettext_noop("Members can share chats with anyone who has the link"),
-        gettext_noop(
-            "People outside the workspace can then read them without signing in. Switch it off, and these links stop working at once."
-        ),
+    "allows_public_links": gettext_noop(
+        "People outside the workspace can then read them without signing in. Switch it off, and these links stop working at once."
     ),
 }
-"""Fields of the workspace, each with what it means."""
+"""Columns of the workspace, each with what it means. What they are called is in `workspaces.labels`."""
 
 
 @transaction.atomic

@@ -48,7 +48,7 @@ def test_what_changed_is_in_words(tenant: Tenant) -> None:
     entry = rows.get(action=Action.CONFIG_CHANGED, actor_id=tenant.owner.pk)
     page = tenant.client("owner").get(f"/w/{tenant.workspace.slug}/activity/{entry.pk}/")
     (change,) = page.context["changes"]
-    assert change.field == "Public links to chats"
+    assert change.field == "Members can share chats with anyone who has the link"
     assert {change.before, change.after} == {"yes", "no"}
     assert b'title="allows_public_links"' in page.content
 
