@@ -62,9 +62,7 @@ async def put_work_down() -> None:
     ends_at = time.monotonic() + seconds
     await runner.hand_over(seconds)
     await stop_listening()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(max(_LEAST_SECONDS, ends_at - time.monotonic())):
-            await requests.finish()
+    await _answer_who_waits(max(_LEAST_SECONDS, ends_at - time.monotonic()))
 
 
 async def let_all_pages_go() -> None:
@@ -74,9 +72,12 @@ async def let_all_pages_go() -> None:
 
 async def close_connections() -> None:
     """End the connections to MCP servers and reap the child processes of stdio servers. Who waits for one is told."""
-    await asyncio.to_thread(runtime.shutdown, 2.0)
+    await asyncio.gather(asyncio.to_thread(runtime.shutdown, 2.0), _answer_who_waits(2.0))
+
+
+async def _answer_who_waits(seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_TELLING_SECONDS):
+        async with asyncio.timeout(seconds):
             await requests.finish()
 
 
@@ -101,7 +102,6 @@ def most_bytes_of(path: str) -> int:
 _SPREAD_SECONDS = 0.5
 _ENDING_SECONDS = 3.0
 """Of the time to drain, what is kept for giving turns back and closing connections."""
-_TELLING_SECONDS = 0.5
 _LEAST_SECONDS = 1.0
 """For requests that have no answer yet, however long the turns took."""
 sdk.load()  # no first call waits for it
