@@ -166,6 +166,7 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     run = gettext("Run this in a terminal.")
+    run_and_sign_in = gettext("Run this in a terminal. It opens the page on which you sign in.")
     run_and_type = gettext("Run this in a terminal. Then type /mcp auth %(name)s in %(client)s.")
     return [
         ClientSetup(
@@ -191,7 +192,7 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
                 "Run this in a terminal. The first line is needed in each terminal from which you start Codex."
             )
             if token
-            else gettext("Run this in a terminal. It opens the page on which you sign in."),
+            else run_and_sign_in,
             f"export TRELLIS_TOKEN={token}\n"
             f"codex mcp add {name} --url {address} --bearer-token-env-var TRELLIS_TOKEN"
             if token
@@ -209,9 +210,7 @@ def setups(slug: str, address: str, token: str = "") -> list[ClientSetup]:
         ),
         ClientSetup(
             "OpenCode",
-            run
-            if token
-            else gettext("Run this in a terminal. It opens the page on which you sign in."),
+            run if token else run_and_sign_in,
             f"opencode mcp add {name} --url {address}"
             + (
                 f' --header "Authorization=Bearer {token}"'
