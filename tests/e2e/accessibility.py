@@ -79,7 +79,7 @@ def expect_fits(page: Page, what: str = "") -> None:
         what: names the page and its state, for the report.
     """
     try:
-        page.wait_for_function(f"({_OVERFLOW}) <= 0")
+        page.wait_for_function(f"() => ({_OVERFLOW}) <= 0")
     except PatienceEnds:
         raise AssertionError(f"{what or page.url}: {find_overflow(page)} px too wide") from None
 

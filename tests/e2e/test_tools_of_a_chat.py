@@ -32,7 +32,7 @@ def test_a_chat_says_which_tools_the_model_calls(member: Page) -> None:
     member.locator(".bud-card").get_by_role("button", name="Clock").first.click()
     choose("None")
     # On a touch screen the browser goes back from the dialog, and forgets a reload that is asked for on the way.
-    member.wait_for_function("!history.state?.layer")
+    member.wait_for_function("() => !history.state?.layer")
     member.reload()
     expect(member.get_by_role("textbox", name="Message Clock")).to_be_visible()
     say(member, question)
