@@ -12,13 +12,13 @@ from django.db import connection
 from django.test import Client
 from uuid_utils.compat import uuid7
 
-from chat.models import ToolCall
+from chat.models import ToolCall, Turn
 from chat.reminders.digest import NewsKind, waiting_since, waiting_things
 from chat.reporting import approvals
 from chat.services.approvals import decide, expire_approvals
 from chat.services.pending_decisions import waiting_for
 from chat.services.resolutions import expire_resolutions, resolve_call, settle_known
-from chat.values import Decision, Resolution, ToolCallStatus
+from chat.values import Decision, Resolution, ToolCallStatus, TurnStatus
 from tests.chat.conftest import Chat
 from tests.chat.services.questions import answer, wait_for_question
 from tests.chat.services.waiting_calls import waiting_call
@@ -213,9 +213,14 @@ LOOKING = {
 def test_what_waits_is_found_without_looking_at_calls_that_have_ended(chat: Chat) -> None:
     """REL-902: of all the calls that were ever made, an index holds those that wait."""
     call = waiting_call(chat)
+    turns = [copy(call.turn) for _ in range(300)]
+    for turn in turns:
+        turn.pk, turn.status = uuid7(), TurnStatus.COMPLETED.value
+    Turn.objects.bulk_create(turns)
     rows = [copy(call) for _ in range(3_000)]
     for number, row in enumerate(rows, 1):
         row.pk, row.position, row.status = uuid7(), number, ToolCallStatus.SUCCEEDED.value
+        row.turn = turns[number % len(turns)]
     ToolCall.objects.bulk_create(rows, batch_size=500)
     asked: list[tuple[str, Any]] = []
 
