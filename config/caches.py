@@ -11,6 +11,7 @@ from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from django.utils.functional import cached_property
 from redis.exceptions import RedisError
 
+from config.workers.redis_faults import find_redis_fault
 from workspaces.process.outages import LastingOutage
 
 _WRITES = frozenset({"add", "set", "touch", "incr", "set_many"})
@@ -70,7 +71,7 @@ def _or(instead: Any, do: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         found = do(*args, **kwargs)
     except (RedisError, OSError) as error:
-        _outage.note(error)
+        _outage.note(error, fault=find_redis_fault(error).text)
         return instead
     if do.__name__ in _WRITES:  # a full Redis still reads
         _outage.is_over()

@@ -10,7 +10,6 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
@@ -24,6 +23,7 @@ from uuid_utils.compat import uuid7
 from audit.proof.marks import states_other_key
 from audit.proof.signing import SigningKeyMissing
 from audit.sealing.rotation import find_missing_key
+from config.workers.queues import publish_to_redis
 from workspaces import restore_detection
 from workspaces.database import give_back_connections
 from workspaces.database.patience import patience
@@ -171,7 +171,9 @@ def _look_at_all(request: HttpRequest) -> JsonResponse:
     is_ready = all(result == "ok" for result in results.values())
     # Turns go on without these, and where one is away it is so for every process: sending people elsewhere helps nobody.
     results["cache"] = _run("cache", _check_cache)
-    results["layer"] = _run("layer", _check_layer)
+    # Both are of one Redis: what does not answer is not waited for twice.
+    is_there = results["cache"] == "ok"
+    results["layer"] = _run("layer", _check_layer) if is_there else "failed"
     if has_database:
         results["log_signing"] = _run("log_signing", _check_log_signing)
     is_well = all(result == "ok" for result in results.values())
@@ -229,7 +231,11 @@ def _check_cache() -> None:
 
 
 def _check_layer() -> None:
-    if get_channel_layer() is None:
-        raise RuntimeError("no channel layer")
-    if settings.TRELLIS.redis_url and not settings.CELERY_BROKER_URL:
-        raise RuntimeError("no broker")
+    if settings.TRELLIS.redis_url is None:
+        return
+    from redis import RedisError
+
+    try:
+        publish_to_redis()
+    except RedisError as error:
+        raise RuntimeError("Redis takes no nudges") from error

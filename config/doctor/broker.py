@@ -8,7 +8,8 @@ from django.conf import settings
 
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from config.installation.versions import redis_version
-from config.workers.queues import write_to_redis
+from config.workers.queues import publish_to_redis, write_to_redis
+from config.workers.redis_faults import find_redis_fault
 
 OLDEST_REDIS: Final = (6, 2)
 REDIS_ROOM: Final = 0.9
@@ -16,36 +17,32 @@ REDIS_ROOM: Final = 0.9
 
 
 def check_redis(part: str) -> DoctorFinding:
-    """Look whether Redis answers, takes writes, and keeps what it is given."""
+    """Look whether Redis answers, takes writes and nudges, and keeps what it is given."""
     if settings.TRELLIS.redis_url is None:
         return ok(part, "not used: one process does everything")
     import redis
 
     try:
         found = redis_version()
-    except redis.AuthenticationError:
-        return failed(
-            part,
-            "refuses the user or the password",
-            "Look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
-        )
     except redis.RedisError as error:
-        return failed(
-            part,
-            f"does not answer ({type(error).__name__})",
-            "Start it, and look whether REDIS_URL is right. Until then pages are slower to follow and background tasks wait.",
-        )
+        return _refuses(part, error)
     if tuple(int(number) for number in found.split(".")[:2]) < OLDEST_REDIS:
         return failed(part, f"Redis {found} is too old", "Use Redis 6.2 or newer.")
     try:
         write_to_redis()
+        publish_to_redis()
     except redis.RedisError as error:
-        return failed(
-            part,
-            f"Redis {found} takes no writes ({type(error).__name__})",
-            "Look whether its memory (maxmemory) or its disk is full, and whether it is a replica. Until then background tasks wait.",
-        )
+        return _refuses(part, error)
     return _judge_memory(part, found)
+
+
+def _refuses(part: str, error: Exception) -> DoctorFinding:
+    fault = find_redis_fault(error)
+    return failed(
+        part,
+        fault.text,
+        f"{fault.advice} Until then pages are slower to follow and background tasks wait.",
+    )
 
 
 def _judge_memory(part: str, version: str) -> DoctorFinding:

@@ -12,6 +12,7 @@ from celery.worker.state import maybe_shutdown
 from django.conf import settings
 
 from config.workers.queues import write_to_redis
+from config.workers.redis_faults import find_redis_fault
 from workspaces.process import outages
 
 logger = logging.getLogger(__name__)
@@ -31,17 +32,21 @@ class PatientConsumer(Consumer):
 
 def _wait_for_writes() -> None:
     told_at = -math.inf
-    while (reason := _refusal()) is not None:
+    while (error := _refusal()) is not None:
         if time.monotonic() >= told_at + outages.TELL_SECONDS:
             told_at = time.monotonic()
-            logger.warning("worker_waits_for_redis", extra={"reason": reason})
+            fault = find_redis_fault(error)
+            logger.warning(
+                "worker_waits_for_redis",
+                extra={"reason": type(error).__name__, "fault": fault.text},
+            )
         maybe_shutdown()
         time.sleep(LOOK_SECONDS)
     if told_at > -math.inf:
         logger.warning("worker_goes_on")
 
 
-def _refusal() -> str | None:
+def _refusal() -> Exception | None:
     """Why Redis takes no writes: it is full, a replica, or cannot store what it has. None: it does, or is away."""
     import redis
 
@@ -50,7 +55,7 @@ def _refusal() -> str | None:
     except redis.exceptions.NoPermissionError:
         pass  # Celery writes to other keys
     except redis.ResponseError as error:
-        return type(error).__name__
+        return error
     except redis.RedisError:
         pass
     return None

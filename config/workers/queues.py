@@ -46,6 +46,19 @@ def write_to_redis() -> None:
         client.set("trellis-write", "1", ex=10)
 
 
+def publish_to_redis() -> None:
+    """Try a nudge, as processes send them to each other. A user of Redis may write and yet not publish.
+
+    Raises:
+        redis.RedisError: it does not answer, or takes no nudges.
+    """
+    import redis
+
+    url = str(settings.TRELLIS.redis_url)
+    with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+        client.publish("trellis__group__look", "")
+
+
 def read_queue() -> QueueBacklog:
     """Look once.
 

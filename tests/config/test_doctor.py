@@ -421,6 +421,32 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
         assert (answer.status_code, answer.json()["checks"]["cache"]) == (200, "failed")
 
 
+def test_why_redis_refuses_is_told(tenant: Tenant, settings: Settings, tmp_path: Path) -> None:
+    """REL-3111: an answer is not taken for silence, and a user who may write but not nudge is found."""
+    with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
+        client.acl_setuser(
+            "careful",
+            enabled=True,
+            nopass=True,
+            keys="*",
+            categories=["+@all"],
+            reset_channels=True,
+        )
+        careful = url.replace("://", "://careful:any@")
+        settings.CACHES = {
+            "default": {"BACKEND": "config.caches.ForgetfulRedisCache", "LOCATION": careful}
+        }
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": careful})
+        assert (
+            doctor.examine_part("Redis").text == "does not let its user do all that Trellis needs"
+        )
+        checks = Client().get("/readyz").json()["checks"]
+        assert (checks["cache"], checks["layer"]) == ("ok", "failed")
+        settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
+        client.replicaof("127.0.0.1", free_port())
+        assert doctor.examine_part("Redis").text == "takes no writes, because it is a replica"
+
+
 def test_a_database_that_is_away_is_told_once(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
