@@ -10,7 +10,7 @@ import yaml
 from config.env import ROOT
 
 DEPLOY = ROOT / "deploy"
-OURS = ("migrate", "server-1", "server-2", "worker", "scheduler")
+OURS = ("server-1", "server-2", "worker", "scheduler")
 
 
 @cache

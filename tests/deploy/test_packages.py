@@ -29,6 +29,7 @@ from tests.fakes.mcp_server import Listening, Receive, Scope, Send
 from tests.ports import free_port
 
 CHART = DEPLOY / "helm" / "trellis"
+MIGRATE = ["python", "manage.py", "migrate"]
 KUBERNETES = "1.29"
 """The oldest that the chart says it works with."""
 SETTINGS = {str(field.validation_alias) for field in Environment.model_fields.values()}
@@ -119,7 +120,7 @@ def test_image_compose_file_chart_and_units_run_the_same_processes() -> None:
     assert image == server == command_of("server-2") == chart["trellis-server"]
     assert command_of("worker") == chart["trellis-worker"]
     assert command_of("scheduler") == chart["trellis-scheduler"]
-    assert command_of("migrate") == chart["trellis-migrate"]
+    assert chart["trellis-migrate"] == MIGRATE
     for name in OURS:
         assert (VENV / "bin" / command_of(name)[0]).exists(), name
     units = {path.stem.rstrip("@"): _exec_start(path) for path in DEPLOY.glob("systemd/*.service")}
@@ -128,12 +129,31 @@ def test_image_compose_file_chart_and_units_run_the_same_processes() -> None:
     assert units["trellis-scheduler"][:4] == command_of("scheduler")[:4]
 
 
+def test_the_compose_file_migrates_before_each_process(tmp_path: Path) -> None:
+    """REL-3112: as a service of its own it would end, and podman-compose starts nothing that depends on it then."""
+    for name in OURS:
+        assert set(services()[name]["depends_on"]) == {"postgres", "redis"}, name
+        assert services()[name]["entrypoint"] == services()["server-1"]["entrypoint"], name
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho python $@\n")
+    python.chmod(0o700)
+    *shell, script = services()["server-1"]["entrypoint"]
+    done = subprocess.run(
+        [*shell, script.replace("$$", "$"), "echo", "the process", "starts"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "python manage.py migrate --verbosity 0\nthe process starts\n"
+
+
 def test_units_replace_servers_one_by_one() -> None:
     """REL-1623: each migrates before it starts; REL-2323: and a server's start ends once it serves."""
     for path in DEPLOY.glob("systemd/*.service"):
         unit = _unit(path)
         migrate = unit["Service"]["ExecStartPre"].removeprefix("/opt/trellis/.venv/bin/")
-        assert migrate.split() == command_of("migrate")
+        assert migrate.split() == MIGRATE
         waits = "/readyz" in unit["Service"].get("ExecStartPost", "")
         assert waits == (path.stem == "trellis-server@")
         # Otherwise programs of tool calls would be told to end with the server that waits for them.
