@@ -34,6 +34,7 @@ from config.serving.daphne_limits import (  # noqa: E402
     let_daphne_send_at_once,
     limit_bodies_of_daphne,
     limit_sockets_of_daphne,
+    name_statuses_of_daphne,
     silence_daphne,
     stop_listening,
 )
@@ -122,6 +123,7 @@ limit_bodies_of_daphne(most_bytes_of)
 limit_sockets_of_daphne()
 keep_ports_of_daphne()
 let_daphne_say_why()
+name_statuses_of_daphne()
 let_daphne_send_at_once()
 end_all_of_daphne()
 silence_daphne()

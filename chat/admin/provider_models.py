@@ -212,7 +212,7 @@ class ProviderModelAdmin(WorkspaceModelAdmin):
             return rows
         return rows.filter(pk__in=offered_models(workspace.pk).order_by().values("pk"))
 
-    @admin.display(description=_("reads tokens"), ordering="context_tokens")
+    @admin.display(description=_("context window (tokens)"), ordering="context_tokens")
     def reads(self, row: ProviderModel) -> str | None:
         return None if row.context_tokens is None else whole(row.context_tokens)
 

@@ -238,7 +238,10 @@ def _option(value: str, label: str, known: ModelChoice | None) -> dict[str, Any]
     if known is not None:
         if known.context_tokens:
             facts.append(
-                str(_("reads %(number)s tokens") % {"number": whole(known.context_tokens)})
+                str(
+                    _("context window of %(number)s tokens")
+                    % {"number": whole(known.context_tokens)}
+                )
             )
         if known.sees_pictures is not None:
             facts.append(str(_("sees pictures") if known.sees_pictures else _("sees no pictures")))

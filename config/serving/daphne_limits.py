@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection
+from http import HTTPStatus
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Final, cast
 
@@ -230,6 +231,15 @@ def let_daphne_say_why() -> None:
         self.sendCloseFrame(code=code or 1000, isReply=False)
 
     protocol.WebSocketProtocol.serverClose = close
+
+
+def name_statuses_of_daphne() -> None:
+    """Let its library know each status by name: newer ones, such as 422 and 429, were "Unknown Status" on the wire."""
+    http: Any = sys.modules.get("twisted.web.http")
+    if http is None:
+        return
+    for status in HTTPStatus:
+        http.RESPONSES.setdefault(status.value, status.phrase.encode())
 
 
 def limit_sockets_of_daphne() -> None:

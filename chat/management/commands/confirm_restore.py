@@ -17,6 +17,8 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # they load every page
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # Before the first start after a restore, nobody else has looked yet.
+        restore_confirmation.look()
         if restore_confirmation.confirm(by=person_at_machine()):
             self.stdout.write("Confirmed. Webhooks go out again.")
         else:

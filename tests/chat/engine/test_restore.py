@@ -80,6 +80,20 @@ def test_a_database_that_went_back_does_nothing_by_itself(
     assert not chat_restore.look(), "it is told once"
 
 
+def test_a_restore_is_confirmed_before_the_first_start(db: None) -> None:
+    """REL-3061: the command finds it itself, and the start after it finds nothing to ask about."""
+    assert restore_detection.beat() is None
+    assert restore_detection.beat() is None
+    Installation.objects.update(epoch=1)
+
+    call_command("confirm_restore")
+
+    actions = AuditEntry.objects.across_workspaces().values_list("action", flat=True)
+    assert {"restore.found", "restore.confirmed"} <= set(actions)
+    assert not chat_restore.look()
+    assert not restore_detection.is_unconfirmed()
+
+
 def test_a_restart_and_another_database_are_no_restore(epoch_file: Path, db: None) -> None:
     """REL-46: the number grows, a missing or foreign file says nothing, and a broken one neither."""
     assert restore_detection.beat() is None

@@ -65,3 +65,5 @@ def test_the_platforms_models_have_a_row_of_their_own(tenant: Tenant) -> None:
     assert "listed already" in page.content.decode()
     known = ProviderModel.objects.for_workspace(tenant.workspace).get()
     assert (known.provider_id, known.completion_price) == (None, Decimal(10))
+    listed = client.get("/admin/chat/providermodel/").content.decode()
+    assert "context window (tokens)" in listed.lower(), "the list and the form use one word"

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any, BinaryIO
 
 import pytest
@@ -27,6 +28,7 @@ from config.serving.daphne_limits import (
     let_daphne_send_at_once,
     limit_bodies_of_daphne,
     limit_sockets_of_daphne,
+    name_statuses_of_daphne,
 )
 from config.serving.edge import BodyLimit
 
@@ -79,6 +81,10 @@ async def application(scope, receive, send):
             os.kill(os.getpid(), signal.SIGKILL)
         await send({"type": "http.response.body", "body": b"y" * 2_000_000})
         return
+    if scope["path"].startswith("/status/"):
+        await send({"type": "http.response.start", "status": int(scope["path"][8:]), "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+        return
     if scope["path"] == "/fails-halfway":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"half", "more_body": True})
@@ -97,6 +103,7 @@ if len(sys.argv) > 2:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 limit_bodies_of_daphne(lambda path: MOST)
 let_daphne_say_why()
+name_statuses_of_daphne()
 let_daphne_send_at_once()
 end_all_of_daphne()
 limit_sockets_of_daphne()
@@ -147,6 +154,13 @@ def test_nobody_says_by_a_header_where_the_pages_begin(port: int) -> None:
     for place in ("https://evil.example", "/elsewhere"):
         answer = answer_to(port, f"GET / HTTP/1.1\r\nDaphne-Root-Path: {place}")
         assert told_by(answer)["root"] == ""
+
+
+def test_newer_statuses_have_a_name(port: int) -> None:
+    """REL-3062: the library's table ends before them."""
+    for status in (422, 429):
+        answer = answer_to(port, f"GET /status/{status} HTTP/1.1")
+        assert answer.startswith(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode())
 
 
 @pytest.mark.parametrize(
