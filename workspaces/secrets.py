@@ -326,6 +326,18 @@ def unreadable_in_words(found: Mapping[str, list[str]]) -> str:
     )
 
 
+def unused_in_words() -> str:
+    """Which keys can go once every secret is under the primary one; empty: there are no others."""
+    unused = [key_id for key_id in _keyring() if key_id != primary_key_id()]
+    if not unused:
+        return ""
+    # Whoever has just put a new one behind the old one must not be told to take either away.
+    return (
+        f"every stored secret is under {primary_key_id()}; no secret needs {', '.join(unused)}: an old key can be "
+        "removed, a new one waits to be put first"
+    )
+
+
 def count_by_key() -> Counter[str]:
     """Count the stored secrets of each key."""
     counts: Counter[str] = Counter()

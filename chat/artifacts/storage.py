@@ -28,11 +28,15 @@ class DiskStorage(FileSystemStorage):
     """Files that are on the disk, and not only in the system's memory, once they are saved."""
 
     def _save(self, name: str, content: Any) -> str:
-        saved: str = super()._save(name, content)  # type: ignore[misc]  # private in the stubs
-        path = Path(self.path(saved))
-        # The file, and the folders that may have been made for it.
-        for one in (path, *list(path.parents)[: saved.count("/") + 1]):
-            sync(one)
+        path = Path(self.path(name))
+        try:
+            saved: str = super()._save(name, content)  # type: ignore[misc]  # private in the stubs
+            # The file, and the folders that may have been made for it.
+            for one in (path, *list(path.parents)[: saved.count("/") + 1]):
+                sync(one)
+        except Exception:
+            path.unlink(missing_ok=True)
+            raise
         return saved
 
 
@@ -54,7 +58,7 @@ def store(workspace_id: UUID, content: bytes) -> StoredContent:
     """Write content down, under a new name.
 
     Raises:
-        StorageUnavailable: the disk is full, or the storage out of reach; nothing of it is left.
+        StorageUnavailable: the disk is full, or the storage out of reach.
     """
     return store_file(workspace_id, ContentFile(content))
 
@@ -63,7 +67,8 @@ def store_file(workspace_id: UUID, file: File[bytes]) -> StoredContent:
     """The same for a file of any size, which is read piece by piece.
 
     Raises:
-        StorageUnavailable: the disk is full, or the storage out of reach; nothing of it is left.
+        StorageUnavailable: the disk is full, or the storage out of reach. What a bucket kept of it is swept later: it
+            would take as long again to find out that nothing can be removed either.
     """
     digest, size = _measured(file)
     name = f"{workspace_id}/{digest[:2]}/{digest}.{secrets.token_hex(8)}"
@@ -73,7 +78,6 @@ def store_file(workspace_id: UUID, file: File[bytes]) -> StoredContent:
     except Exception as error:
         # Each backend has failures of its own; what counts is that there is no row without content.
         logger.exception("artifact_not_stored", extra={"size": size})
-        drop([name])
         raise StorageUnavailable from error
     return StoredContent(path, digest, size)
 

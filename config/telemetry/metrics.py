@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import hmac
 import time
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+from django.db.models import Max, Min
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from config.workers.queues import QUEUE, read_queue
+from workspaces.database import database_now
+from workspaces.database.patience import shared_patience
 from workspaces.middleware import client_address
 from workspaces.process import metrics
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
+ANSWER_SECONDS: Final = 4.0
+"""For all gauges that ask the database. Prometheus gives a reading up after ten seconds, and Redis needs some, too."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -28,7 +34,10 @@ def show(request: HttpRequest) -> HttpResponse:
     """Everything of this process and of the installation, to whom the owner lets read it; else nothing is here."""
     if not _may_read(request):
         raise Http404
-    return HttpResponse(generate_latest(metrics.registry), content_type=CONTENT_TYPE_LATEST)
+    # What this process counts must be told while the database is away, too: nobody waits longer than Prometheus does.
+    with shared_patience(ANSWER_SECONDS):
+        text = generate_latest(metrics.registry)
+    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_read(request: HttpRequest) -> bool:
@@ -73,7 +82,12 @@ class RequestMetricsMiddleware(MiddlewareMixin):
 
 
 def register() -> None:
-    """Offer the gauges of what the installation is wired to."""
+    """Offer the gauges of background work, and of what the installation is wired to."""
+    metrics.gauge(
+        "trellis_jobs_age_seconds",
+        "Since a background job ended. Some run every few seconds, and are noted each half minute.",
+        _jobs_age,
+    )
     if settings.TRELLIS.redis_url is not None:
         metrics.gauge(
             "trellis_celery_queue_length",
@@ -87,3 +101,14 @@ def register() -> None:
             lambda: [((QUEUE,), read_queue().seconds)],
             labels=["queue"],
         )
+
+
+def _jobs_age() -> Iterable[tuple[Sequence[str], float]]:
+    # Models are there only after all apps are.
+    from workspaces.jobs.backup_notes import BACKUP
+    from workspaces.models import BackgroundJob, InstalledVersion
+
+    newest = BackgroundJob.objects.exclude(pk=BACKUP).aggregate(at=Max("ended_at"))["at"]
+    # Where none ever ran, since there is an installation.
+    since = newest or InstalledVersion.objects.aggregate(at=Min("since"))["at"]
+    return [] if since is None else metrics.one((database_now() - since).total_seconds())

@@ -6,7 +6,8 @@ the network ends a statement, and no timeout of the server's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -14,13 +15,27 @@ from typing import Final
 REQUEST_SECONDS: Final = 60.0
 """For a statement of a request or a page's socket: longer than any lock is waited for, and than what people wait."""
 
-_seconds: ContextVar[float | None] = ContextVar("patience", default=None)
+_seconds: ContextVar[Callable[[], float] | None] = ContextVar("patience", default=None)
 
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
     """Wait so long for each statement inside, and for a connection. Outside, as in tasks and commands, without end."""
-    token = _seconds.set(seconds)
+    with _waiting(lambda: seconds):
+        yield
+
+
+@contextmanager
+def shared_patience(seconds: float) -> Iterator[None]:
+    """Wait so long for all statements inside together, and for their connections."""
+    end = time.monotonic() + seconds
+    with _waiting(lambda: max(0.0, end - time.monotonic())):
+        yield
+
+
+@contextmanager
+def _waiting(left: Callable[[], float]) -> Iterator[None]:
+    token = _seconds.set(left)
     try:
         yield
     finally:
@@ -29,4 +44,5 @@ def patience(seconds: float) -> Iterator[None]:
 
 def current_patience() -> float | None:
     """How long this thread waits for a statement; None: without end."""
-    return _seconds.get()
+    left = _seconds.get()
+    return None if left is None else left()

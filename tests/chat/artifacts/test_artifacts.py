@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.core.files.storage import FileSystemStorage
+from django.core.files.storage import FileSystemStorage, Storage
 from django.test import override_settings
 from django.utils import timezone
 from hypothesis import example, given
@@ -292,6 +292,36 @@ def test_a_full_disk_is_said_and_shows_no_half_version(
     assert not Artifact.objects.for_workspace(tenant.workspace).exists()
     assert not stored_files(folder)
     make(tenant, conversation)
+
+
+class _Away(Storage):
+    """A bucket that does not answer."""
+
+    asked = 0
+
+    def _save(self, _name: str, _content: Any) -> str:
+        type(self).asked += 1
+        raise TimeoutError
+
+    def exists(self, _name: str) -> bool:
+        return False
+
+    def delete(self, _name: str) -> None:
+        type(self).asked += 1
+        raise TimeoutError
+
+
+def test_a_storage_that_is_away_is_waited_for_once(
+    tenant: Tenant, conversation: Conversation, settings: Any
+) -> None:
+    """REL-3044: each request to a bucket is given up after most of a minute, and proxies wait no longer than one."""
+    away = {"artifacts": {"BACKEND": f"{__name__}._Away"}}
+    with (
+        override_settings(STORAGES={**settings.STORAGES, **away}),
+        pytest.raises(StorageUnavailable),
+    ):
+        make(tenant, conversation)
+    assert _Away.asked == 1
 
 
 def test_content_is_on_the_disk_before_its_row(

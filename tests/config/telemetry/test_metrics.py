@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from uuid_utils.compat import uuid7
@@ -21,6 +23,8 @@ from audit.services import EntryDraft, Ref, record
 from config.env import ROOT, Environment
 from tests.factories import Tenant
 from workspaces.actors import Source
+from workspaces.jobs.backup_notes import BACKUP
+from workspaces.models import BackgroundJob, InstalledVersion
 from workspaces.process import metrics
 
 TOKEN = "a-token-of-the-scraper"
@@ -121,6 +125,22 @@ def test_every_door_counts_alike(tenant: Tenant) -> None:
     assert grown("trellis_http_requests_total", method="GET", route="metrics", status="200") >= 1
     log_metrics._kept_health._until = 0  # the gauge is asked of the database now and then only
     assert read()[key("trellis_log_pending_entries")] >= 1
+
+
+@pytest.mark.django_db
+def test_the_age_of_the_newest_background_job_grows_while_none_runs() -> None:
+    """REL-3042: a dead scheduler fills no queue, so nothing else tells of it; from the first start on."""
+    now = timezone.now()
+    BackgroundJob.objects.all().delete()
+    InstalledVersion.objects.all().delete()
+    name = key("trellis_jobs_age_seconds")
+    assert name not in read()
+    InstalledVersion.objects.create(version="1", since=now - timedelta(hours=2))
+    assert read()[name] == pytest.approx(7200, abs=60)
+    BackgroundJob.objects.create(pk="old", ended_at=now - timedelta(hours=1))
+    BackgroundJob.objects.create(pk="newest", ended_at=now - timedelta(minutes=10))
+    BackgroundJob.objects.create(pk=BACKUP, ended_at=now)  # which no worker makes
+    assert read()[name] == pytest.approx(600, abs=60)
 
 
 @pytest.mark.django_db

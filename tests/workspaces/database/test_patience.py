@@ -9,10 +9,16 @@ from django.db import OperationalError, connection, connections
 from django.test import Client
 
 from config import health
+from config.telemetry import metrics
 from tests.patience import wait_until
 from tests.threads import Threads
 from workspaces.database import in_database
-from workspaces.database.patience import REQUEST_SECONDS, current_patience, patience
+from workspaces.database.patience import (
+    REQUEST_SECONDS,
+    current_patience,
+    patience,
+    shared_patience,
+)
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db]
 
@@ -54,6 +60,40 @@ def _is_asleep() -> bool:
             "SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(20)' AND state = 'active'"
         )
         return cursor.fetchone() is not None
+
+
+def test_statements_can_share_their_patience() -> None:
+    """REL-3041: whoever has used it up waits for no connection either."""
+    with shared_patience(0):
+        assert current_patience() == 0
+        sleepy = connections.create_connection("default")
+        with pytest.raises(OperationalError):
+            sleepy.cursor().execute("SELECT pg_sleep(20)")
+        sleepy.close()
+
+
+def test_metrics_answer_while_the_database_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """REL-3041: without what stands in the database, and before Prometheus gives the reading up."""
+    monkeypatch.setattr(metrics, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(metrics, "_may_read", lambda _request: True)
+    holder = connections.create_connection("default")
+    holder.set_autocommit(False)
+    began = time.monotonic()
+    try:
+        holder.cursor().execute(
+            "LOCK TABLE audit_auditcheckpoint, chat_turn IN ACCESS EXCLUSIVE MODE"
+        )
+        with Threads(1) as pool:
+            [answer] = pool.map(lambda _: Client().get("/metrics"), [None])
+    finally:
+        holder.rollback()
+        holder.close()
+    assert time.monotonic() - began < 10
+    assert answer.status_code == 200
+    samples = answer.content.decode().splitlines()
+    names = {line.partition(" ")[0].partition("{")[0] for line in samples if line[0] != "#"}
+    assert "trellis_spool_files" in names
+    assert names.isdisjoint({"trellis_log_checkpoint_age_seconds", "trellis_turns"})
 
 
 def test_readiness_names_the_part_of_the_database_that_gives_no_answer(

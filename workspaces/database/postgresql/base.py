@@ -258,7 +258,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """As its base; other threads than those of `in_database` take a lane first."""
         if self.pool and not is_database_thread():
             lanes = _lanes_of(self.alias, self.pool.max_size)
-            seconds = min(PATIENCE_SECONDS, current_patience() or PATIENCE_SECONDS)
+            patience = current_patience()
+            seconds = PATIENCE_SECONDS if patience is None else min(PATIENCE_SECONDS, patience)
             if not lanes.acquire(timeout=seconds):
                 raise PoolTimeout(f"no lane became free in {seconds:g} seconds")
             # Once only, and also if the thread ends without giving its connection back.

@@ -19,6 +19,7 @@ from workspaces.secrets import (
     primary_key_id,
     sealed_with,
     unreadable_in_words,
+    unused_in_words,
 )
 from workspaces.words.formats import whole
 
@@ -57,7 +58,7 @@ class Command(BaseCommand):
             sentence = unreadable_in_words(unreadable)
             raise CommandError(f"{sentence[0].upper()}{sentence[1:]}. {PUT_BACK}")
         if set(usage) <= {primary_key_id()}:
-            self.stdout.write("No other key is in use: old ones can be removed.")
+            self.stdout.write(f"{unused_in_words() or 'No other key is in use'}.")
         elif options["report"]:
             self.stdout.write("Run manage.py rotate_keys to encrypt them with the primary key.")
 
