@@ -235,6 +235,9 @@ def test_a_finger_finds_buttons_and_enter_does_what_its_key_says(new_context: Ne
         {"width": 360, "height": 640}
     )  # where the numbers of tokens have no room
     assert not row.locator(".usage-words").evaluate(CUT)
+    # As little room for a bud's name as beside the numbers of files and of what waits.
+    page.set_viewport_size({"width": 240, "height": 640})
+    assert not page.locator(".chat-header .chat-answers > .truncate").evaluate(CUT)
     page.set_viewport_size(size)
     expect_no_faults(page)
 

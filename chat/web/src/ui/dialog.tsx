@@ -40,6 +40,8 @@ function beginAt(dialog: HTMLElement, body: Element): () => void {
     if (!first) return;
     stop();
     first.focus();
+    // A name that is there is mostly replaced: what one types takes its place, as in a list of files.
+    if (first instanceof HTMLInputElement) first.select();
   };
   const observer = new MutationObserver(place);
   observer.observe(body, { childList: true, subtree: true, attributes: true });

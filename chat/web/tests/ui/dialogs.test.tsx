@@ -52,6 +52,19 @@ it("REL-2214: Back closes a dialog and stays in the chat; the next one leads on"
   expect(leave).toHaveBeenCalledOnce();
 });
 
+it("REL-3091: what is typed as a dialog opens takes the place of the name that is there", () => {
+  act(() =>
+    render(
+      <Dialog title="Rename chat" onClose={close}>
+        <input defaultValue="Old name" />
+      </Dialog>,
+      at(),
+    ),
+  );
+  const field = at().querySelector("input");
+  expect([field?.selectionStart, field?.selectionEnd]).toEqual([0, "Old name".length]);
+});
+
 it("REL-2525: on a touch screen a menu has its entry as soon as it opens, before anything is drawn", async () => {
   vi.stubGlobal("matchMedia", () => ({ matches: true }));
   act(() =>
