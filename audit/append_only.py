@@ -24,8 +24,10 @@ def trigger_statements(connection: BaseDatabaseWrapper) -> list[str]:
     """Give the statements that make the triggers (and on PostgreSQL their functions), for the columns of today."""
     statements = read_statements(SQL, "append_only", connection.vendor)
     with connection.cursor() as cursor:
-        columns = connection.introspection.get_table_description(cursor, ENTRIES)
-    sealed = ", ".join(f'"{column.name}"' for column in columns if column.name not in ERASABLE)
+        # Django's introspection parses the whole table on SQLite, which takes a hundred times as long.
+        cursor.execute(f"SELECT * FROM {ENTRIES} LIMIT 0")  # noqa: S608 - a name of our own
+        columns = [column[0] for column in cursor.description or ()]
+    sealed = ", ".join(f'"{name}"' for name in columns if name not in ERASABLE)
     return [statement.replace("{sealed_columns}", sealed) for statement in statements]
 
 

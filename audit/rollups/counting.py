@@ -213,11 +213,11 @@ def _upsert(
                 cursor.execute(f"{begin} SELECT * FROM unnest({arrays}) {end}", columns)  # noqa: S608 - names of our own
                 continue
             values = ", ".join([f"({', '.join(['%s'] * len(names))})"] * len(some))
-            cursor.execute(
-                f"{begin} VALUES {values} {end}",
-                [
-                    field.get_db_prep_value(value, connection)
-                    for row in some
-                    for field, value in zip(fields, row, strict=True)
-                ],
-            )
+            columns = [
+                list(column)
+                if isinstance(field, models.CharField | models.IntegerField)  # as they are
+                else [field.get_db_prep_value(value, connection) for value in column]
+                for field, column in zip(fields, zip(*some, strict=True), strict=True)
+            ]
+            parameters = [value for row in zip(*columns, strict=True) for value in row]
+            cursor.execute(f"{begin} VALUES {values} {end}", parameters)
