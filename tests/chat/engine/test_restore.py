@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 
 from audit.models import AuditEntry
@@ -112,7 +113,8 @@ def test_a_restore_is_settled_after_a_crash_and_on_a_full_disk(
     assert Session.objects.exists(), "the process ended here"
     assert chat_restore.look()
     assert not Session.objects.exists()
-    assert not restore_detection.mark_settled(found), "another process that found it comes too late"
+    with transaction.atomic():
+        assert not restore_detection.mark_settled(found), "another process comes too late"
 
     blocked.rmdir()
     assert not chat_restore.look()
