@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from django.db import transaction
+
 from audit.actions import Action
 from audit.sealing.checkpoint_mismatches import confirm_restores
 from audit.services import EntryDraft, record
@@ -53,27 +55,31 @@ def look() -> bool:
     ended = end_ways_in()
     shares = end_public_shares()
     clients = end_all(EndReason.RESTORED)
-    logger.error(
-        "restored_from_backup",
-        extra={"database": found.database_epoch, "known": found.known_epoch, "turns": turns},
-    )
-    record(
-        EntryDraft(
-            action=Action.RESTORE_FOUND,
-            actor=_actor(),
-            workspace_id=None,
-            details={
-                "database_epoch": found.database_epoch,
-                "known_epoch": found.known_epoch,
-                "interrupted_turns": turns,
-                "ended_sessions": ended.sessions,
-                "revoked_invitations": ended.invitations,
-                "revoked_join_links": ended.join_links,
-                "ended_public_shares": shares,
-                "ended_mcp_clients": clients,
-            },
+    with transaction.atomic():
+        # Only now is it over: what failed before here is done again at the next look.
+        if not restore_detection.mark_settled(found):
+            return True
+        logger.error(
+            "restored_from_backup",
+            extra={"database": found.database_epoch, "known": found.known_epoch, "turns": turns},
         )
-    )
+        record(
+            EntryDraft(
+                action=Action.RESTORE_FOUND,
+                actor=_actor(),
+                workspace_id=None,
+                details={
+                    "database_epoch": found.database_epoch,
+                    "known_epoch": found.known_epoch,
+                    "interrupted_turns": turns,
+                    "ended_sessions": ended.sessions,
+                    "revoked_invitations": ended.invitations,
+                    "revoked_join_links": ended.join_links,
+                    "ended_public_shares": shares,
+                    "ended_mcp_clients": clients,
+                },
+            )
+        )
     return True
 
 

@@ -36,7 +36,9 @@ class DetectedRestore:
 
 
 def beat() -> DetectedRestore | None:
-    """Let the number grow, or find that the database was restored; that is noted in its row, and told once.
+    """Let the number grow, or find that the database was restored, and note that in its row.
+
+    It is found at each beat until `mark_settled`: a process that stops in between leaves it to the next.
 
     Raises:
         OSError: the file cannot be written; the number has grown all the same.
@@ -45,14 +47,24 @@ def beat() -> DetectedRestore | None:
         commit_durably()
         row = held_installation()
         known = _read(row.pk.hex)
-        was_restored = known > row.epoch
-        found = DetectedRestore(row.epoch, known) if was_restored else None
-        row.epoch = max(row.epoch, known) + 1
-        if found is not None:
+        if known > row.epoch:
             row.restored_at = database_now()
+            row.save()
+            return DetectedRestore(row.epoch, known)
+        row.epoch += 1
         row.save()
     _write(row.pk.hex, row.epoch)
-    return found
+    return None
+
+
+def mark_settled(found: DetectedRestore) -> bool:
+    """Let the number grow past what was known, in the caller's transaction; whether nobody else has."""
+    row = held_installation()
+    if row.epoch != found.database_epoch:
+        return False
+    row.epoch = found.known_epoch + 1
+    row.save(update_fields=["epoch"])
+    return True
 
 
 def held_installation() -> Installation:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 
 from audit.models import AuditEntry
@@ -92,6 +94,31 @@ def test_a_restore_is_confirmed_before_the_first_start(db: None) -> None:
     assert {"restore.found", "restore.confirmed"} <= set(actions)
     assert not chat_restore.look()
     assert not restore_detection.is_unconfirmed()
+
+
+def test_a_restore_is_settled_after_a_crash_and_on_a_full_disk(
+    chat: Chat, epoch_file: Path
+) -> None:
+    """REL-3071: what was found and not settled is settled at the next look, once, without the file."""
+    assert restore_detection.beat() is None
+    assert restore_detection.beat() is None
+    Installation.objects.update(epoch=1)
+    Client().force_login(chat.tenant.member)
+    # Nothing can be written there.
+    blocked = epoch_file.with_name(f"{epoch_file.name}.{os.getpid()}")
+    blocked.mkdir()
+
+    found = restore_detection.beat()
+    assert found is not None
+    assert Session.objects.exists(), "the process ended here"
+    assert chat_restore.look()
+    assert not Session.objects.exists()
+    with transaction.atomic():
+        assert not restore_detection.mark_settled(found), "another process comes too late"
+
+    blocked.rmdir()
+    assert not chat_restore.look()
+    assert AuditEntry.objects.across_workspaces().filter(action="restore.found").count() == 1
 
 
 def test_a_restart_and_another_database_are_no_restore(epoch_file: Path, db: None) -> None:
