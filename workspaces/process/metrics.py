@@ -15,6 +15,8 @@ from typing import Final, Generic, TypeVar
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from workspaces.process.outages import LastingOutage
+
 logger = logging.getLogger(__name__)
 
 # Each counter's time of creation would be a series more, which nobody reads.
@@ -97,14 +99,19 @@ class _Gauge:
         self._text = text
         self._labels = labels
         self._read = read
+        self._outage = LastingOutage(logger, begins="metric_not_read", ends="metric_read_again")
 
     def collect(self) -> Iterable[Metric]:
         family = GaugeMetricFamily(self._name, self._text, labels=self._labels)
         try:
             for labels, value in self._read():
                 family.add_metric([str(label) for label in labels], value)
-        except Exception:
-            logger.warning("metric_not_read", extra={"metric": self._name}, exc_info=True)
+        except Exception as error:
+            # Prometheus reads every few seconds, so what is away is told once.
+            self._outage.note(error, metric=self._name)
+            logger.debug("metric_not_read", extra={"metric": self._name}, exc_info=True)
+        else:
+            self._outage.is_over(metric=self._name)
         yield family
 
 
