@@ -88,7 +88,8 @@ def test_metrics_answer_while_the_database_gives_no_answer(monkeypatch: pytest.M
     finally:
         holder.rollback()
         holder.close()
-    assert time.monotonic() - began < 10
+    # One gauge that waits by itself takes as long.
+    assert time.monotonic() - began < REQUEST_SECONDS
     assert answer.status_code == 200
     samples = answer.content.decode().splitlines()
     names = {line.partition(" ")[0].partition("{")[0] for line in samples if line[0] != "#"}
