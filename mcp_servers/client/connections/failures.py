@@ -155,8 +155,8 @@ def connect_failure(
     if not isinstance(spec.target, StdioSpec):
         if failure.details.get("kind") == "unreachable":
             failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
-        elif isinstance(leaf := leaf_of(error), mcp.MCPError) and _kind_of(leaf) is None:
-            message = str(redact_known(leaf.message, workspace_id=spec.workspace_id))
+        elif (words := words_of_server(error)) is not None:
+            message = str(redact_known(words, workspace_id=spec.workspace_id))
             failure.advice = in_words_of_server(message)
         elif spec.target.endpoint.scheme in _PLAIN and _looks_like_tls(failure):
             failure.advice = _(
@@ -167,6 +167,12 @@ def connect_failure(
     if spec.is_stdio and not failure.advice:
         failure.advice = _("Its arguments may start something else than the MCP server.")
     return failure
+
+
+def words_of_server(error: BaseException) -> str | None:
+    """The message of a JSON-RPC error that the server itself made; None: it made none."""
+    leaf = leaf_of(error)
+    return leaf.message if isinstance(leaf, mcp.MCPError) and _kind_of(leaf) is None else None
 
 
 def in_words_of_server(message: str) -> str:

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from mcp_servers.client.connections.facts import ServerFacts
-from mcp_servers.client.connections.failures import CONNECTION_CLOSED, leaf_of
+from mcp_servers.client.connections.failures import (
+    CONNECTION_CLOSED,
+    leaf_of,
+    words_of_server,
+)
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
@@ -53,6 +57,7 @@ class Opener:
             MCPError, httpx2.TransportError, OSError: none worked; see connect_failure().
         """
         kinds = kinds_for(self.spec.target)
+        in_words: Exception | None = None
         for kind, is_last in zip(kinds, [*[False] * (len(kinds) - 1), True], strict=True):
             self.trace.event(f"Connecting over {kind}.")
             attempt = contextlib.AsyncExitStack()
@@ -62,6 +67,10 @@ class Opener:
                     await stack.enter_async_context(attempt.pop_all())
             except Exception as error:
                 status = _status_of(error)
+                if words_of_server(error) is not None:
+                    in_words = error
+                elif in_words is not None and status in _FALLBACK_STATUSES:
+                    raise in_words from error  # the bare status of another transport says less
                 if is_last or status not in _FALLBACK_STATUSES:
                     raise
                 self.trace.event(f"The server answered HTTP {status}; trying the next transport.")

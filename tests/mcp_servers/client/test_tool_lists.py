@@ -53,6 +53,18 @@ async def test_a_server_that_refuses_its_list_says_why(raw: Any) -> None:
     assert len(caught.value.advice) < 400
 
 
+async def test_a_server_that_refuses_both_transports_says_why(raw: Any) -> None:
+    """REL-3114: its words came over the first, and a bare status over the second."""
+
+    async def refuse(body: Any, scope: Any, send: Any) -> None:
+        await reply_error(send, body, -32000, "This key has expired", status=400)
+
+    server = raw({"initialize": refuse, "server/discover": refuse})
+    with pytest.raises(ConnectionFailed) as caught:
+        await runtime.run(pool.list_tools(spec_for(server.url)))
+    assert caught.value.advice == "It answered: This key has expired"
+
+
 @pytest.mark.parametrize("no_list", [{}, "", 0, False])
 async def test_a_list_that_is_none_takes_no_tools_away(raw: Any, no_list: object) -> None:
     """REL-2422: what follows no protocol is a failure. Go's SDK sends null for a list without items."""
