@@ -2,63 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from django.db import DatabaseError, connection
 
 from audit.errors import AuditUnavailable
+from config.faults import Fault
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseFault:
-    """One kind of refusal, for people."""
-
-    text: str
-    advice: str
-
-
-DAMAGED: Final = DatabaseFault(
+DAMAGED: Final = Fault(
     text="the database file is damaged",
     advice="Stop Trellis and copy the data folder away. Then bring the newest backup back: python3 manage.py restore --replace FILE",
 )
-_FULL: Final = DatabaseFault(
+_FULL: Final = Fault(
     text="the database has no room left",
     advice="Make room on its disk, and start again. What was not stored was undone.",
 )
-_READ_ONLY: Final = DatabaseFault(
+_READ_ONLY: Final = Fault(
     text="the database takes no writes",
     advice="SQLite: look whether its disk is full, and whose files stand in the data folder. PostgreSQL: look whether this is a standby, or read-only.",
 )
-_LOCKED: Final = DatabaseFault(
+_LOCKED: Final = Fault(
     text="another process keeps the database locked",
     advice="Find out which one works on it, such as another start, a copy or a restore, and wait until it ends.",
 )
-CONNECTIONS: Final = DatabaseFault(
+CONNECTIONS: Final = Fault(
     text="the database takes no more connections",
     advice="Raise max_connections of PostgreSQL, lower TRELLIS_DATABASE_POOL_SIZE, or put PgBouncer before it (operations.md).",
 )
-REFUSED: Final = DatabaseFault(
+REFUSED: Final = Fault(
     text="the database refuses the user, the password or the database's name",
     advice="Look whether DATABASE_URL is right.",
 )
-SHUT_OUT: Final = DatabaseFault(
+SHUT_OUT: Final = Fault(
     text="PostgreSQL does not let this user in from here, or not in this way",
     advice="Look at its pg_hba.conf, and whether DATABASE_URL asks for TLS (sslmode) as that wants it.",
 )
-CERTIFICATE: Final = DatabaseFault(
+CERTIFICATE: Final = Fault(
     text="the database's certificate cannot be trusted, or is another host's",
     advice="Look whether DATABASE_URL has the host's name as the certificate has it, and whether sslrootcert is the file of who issued it.",
 )
-_RIGHTS: Final = DatabaseFault(
+_RIGHTS: Final = Fault(
     text="the database's role lacks a right",
     advice="Migrate as the role that owns the tables, and grant others what operations.md says.",
 )
-NO_TABLES: Final = DatabaseFault(
+NO_TABLES: Final = Fault(
     text="the database lacks tables of this version",
     advice="Run: python3 manage.py migrate",
 )
-SILENT: Final = DatabaseFault(
+SILENT: Final = Fault(
     text="the database does not answer",
     advice="Start it, and look whether its address in DATABASE_URL is right and can be reached from here.",
 )
@@ -94,7 +85,7 @@ _BY_WORDS: Final = (
 _ASK_SECONDS: Final = 3
 
 
-def find_fault(error: BaseException) -> DatabaseFault | None:
+def find_fault(error: BaseException) -> Fault | None:
     """Say what a refusal means, also where it is why an entry of the log could not be written; None for what no operator can mend."""
     if isinstance(error, AuditUnavailable):
         return find_fault(error.__cause__) if error.__cause__ else None
@@ -106,7 +97,7 @@ def find_fault(error: BaseException) -> DatabaseFault | None:
     return next((fault for parts, fault in _BY_TEXT if any(part in text for part in parts)), None)
 
 
-def _of_postgresql(error: DatabaseError) -> DatabaseFault | None:
+def _of_postgresql(error: DatabaseError) -> Fault | None:
     state = getattr(error.__cause__, "sqlstate", None)
     if state is not None:
         return _BY_STATE.get(state)

@@ -2,59 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from config.faults import Fault
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedisFault:
-    """One kind of refusal, for people."""
-
-    text: str
-    advice: str
-
-
-SILENT: Final = RedisFault(
+_SILENT: Final = Fault(
     text="does not answer",
     advice="Start it, and look whether REDIS_URL is right, and begins with rediss:// where it speaks TLS.",
 )
-REFUSED: Final = RedisFault(
+_REFUSED: Final = Fault(
     text="refuses the user or the password",
     advice="Look whether REDIS_URL is right.",
 )
-_SHUT_OUT: Final = RedisFault(
+_SHUT_OUT: Final = Fault(
     text="lets nobody in from another machine, because it has no password (protected mode)",
     advice="Set a password (requirepass) in Redis, and name it in REDIS_URL.",
 )
-_RIGHTS: Final = RedisFault(
+_RIGHTS: Final = Fault(
     text="does not let its user do all that Trellis needs",
     advice="Give the user of REDIS_URL all keys, channels and commands: ~* &* +@all.",
 )
-_CERTIFICATE: Final = RedisFault(
+_CERTIFICATE: Final = Fault(
     text="has a certificate that cannot be trusted, or is another host's",
     advice="Look whether REDIS_URL names the host as the certificate does, and whether this machine trusts its issuer.",
 )
-_CROWDED: Final = RedisFault(
+_CROWDED: Final = Fault(
     text="takes no more connections",
     advice="Raise maxclients in Redis.",
 )
-_FULL: Final = RedisFault(
+_FULL: Final = Fault(
     text="takes no writes, because its memory is full",
     advice="Raise maxmemory, or look why tasks pile up.",
 )
-_REPLICA: Final = RedisFault(
+_REPLICA: Final = Fault(
     text="takes no writes, because it is a replica",
     advice="Name the primary in REDIS_URL.",
 )
-_NO_DISK: Final = RedisFault(
+_NO_DISK: Final = Fault(
     text="takes no writes, because it cannot store its data",
     advice="Look at the log of Redis, and whether its disk is full.",
 )
-_LOADING: Final = RedisFault(
+_LOADING: Final = Fault(
     text="is still loading its data",
     advice="Wait until it has.",
 )
-_OTHER: Final = RedisFault(
+_OTHER: Final = Fault(
     text="refuses what Trellis asks",
     advice="Look at the log of Redis.",
 )
@@ -66,7 +58,7 @@ _BY_WORDS: Final = (
 )
 
 
-def find_redis_fault(error: BaseException) -> RedisFault:
+def find_redis_fault(error: BaseException) -> Fault:
     """Say what a refusal means. Its own words are not shown: they may quote what was sent."""
     from redis import exceptions
 
@@ -75,7 +67,7 @@ def find_redis_fault(error: BaseException) -> RedisFault:
         if any(part in words for part in parts):
             return fault
     for kind, fault in (
-        (exceptions.AuthenticationError, REFUSED),
+        (exceptions.AuthenticationError, _REFUSED),
         (exceptions.NoPermissionError, _RIGHTS),
         (exceptions.OutOfMemoryError, _FULL),
         (exceptions.ReadOnlyError, _REPLICA),
@@ -84,4 +76,4 @@ def find_redis_fault(error: BaseException) -> RedisFault:
     ):
         if isinstance(error, kind):
             return fault
-    return SILENT
+    return _SILENT

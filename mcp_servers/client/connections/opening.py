@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from mcp_servers.client.connections.facts import ServerFacts
-from mcp_servers.client.connections.failures import (
-    CONNECTION_CLOSED,
-    leaf_of,
-    words_of_server,
-)
+from mcp_servers.client.connections.failures import CONNECTION_CLOSED, leaf_of, words_of_server
 from mcp_servers.client.connections.negotiation import negotiate
 from mcp_servers.client.connections.streams import kinds_for, open_streams
 from mcp_servers.client.connections.tap import Tap, TapRead, TapWrite
