@@ -290,6 +290,28 @@ class EncryptedJSONField(EncryptedTextField):
         return Secret(str(value))
 
 
+def holds(row: models.Model, name: str, value: object) -> bool:
+    """Whether this encrypted field of a row has that value already; not where it cannot be read."""
+    field = row._meta.get_field(name)
+    assert isinstance(field, EncryptedTextField)
+    stored: Secret | None = getattr(row, name)
+    given = field.as_secret(value)
+    if stored is None or given is None:
+        return stored is given
+    purpose = "comparing secrets"
+    try:
+        stored_plain = stored.reveal(purpose, is_credential=False)
+    except SecretUnreadable:
+        return False
+    return stored_plain == given.reveal(purpose, is_credential=False)
+
+
+def put_secret(row: models.Model, name: str, value: object) -> None:
+    """Give an encrypted field of a row a value. The same again is no change, so the log tells of none."""
+    if not holds(row, name, value):
+        setattr(row, name, value)
+
+
 def encrypted_fields(model: type[models.Model]) -> list[EncryptedTextField]:
     """The encrypted fields of a model."""
     return [f for f in model._meta.get_fields() if isinstance(f, EncryptedTextField)]

@@ -31,6 +31,7 @@ from workspaces.holding import hold, take_room
 from workspaces.restore_detection import held_installation
 from workspaces.roles import Permission, require, require_person, require_platform_owner
 from workspaces.scoping import WorkspaceQuerySet
+from workspaces.secrets import put_secret
 from workspaces.words.columns import kind_of
 
 MOST_STREAMS = 10
@@ -258,9 +259,9 @@ def _fill(stream: AuditStream, draft: StreamDraft) -> None:
     stream.name = draft.name
     stream.target = parse_target(stream.kind, draft.target)
     if draft.headers is not None:
-        stream.headers = draft.headers or None
+        put_secret(stream, "headers", draft.headers)
     if draft.client_key is not None:
-        stream.client_key = draft.client_key or None
+        put_secret(stream, "client_key", draft.client_key)
     stream.ca_certificates = draft.ca_certificates.strip()
     stream.client_certificate = draft.client_certificate.strip()
 

@@ -21,7 +21,7 @@ from workspaces.holding import hold
 from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
-from workspaces.secrets import Secret
+from workspaces.secrets import put_secret
 
 LONGEST_KEY: Final = 2_000
 NAME_TAKEN: Final = gettext_lazy("Another provider has this name.")
@@ -203,7 +203,7 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     provider.most_a_minute = draft.most_a_minute
     provider.embedding_model = draft.embedding_model.strip()
     if draft.api_key:
-        provider.api_key = Secret(read_key(draft.api_key))
+        put_secret(provider, "api_key", read_key(draft.api_key))
     try:
         prepare_provider(provider, has_new_key=bool(draft.api_key))
         provider.full_clean(exclude=["workspace"], validate_unique=False)

@@ -48,7 +48,7 @@ from workspaces.errors import (
 from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
 from workspaces.roles import require_person, require_platform_owner
-from workspaces.secrets import Secret
+from workspaces.secrets import put_secret
 
 _BEHIND: Final = ("base_url", "api_key", "most_at_once", "most_a_minute")
 """What workspaces are told of only that it changed."""
@@ -260,7 +260,7 @@ def _put(shared: SharedProvider, draft: SharedDraft) -> None:
     try:
         parse_endpoint(shared.base_url, schemes=HTTP_SCHEMES)
         if draft.api_key:
-            shared.api_key = Secret(read_key(draft.api_key))
+            put_secret(shared, "api_key", read_key(draft.api_key))
         elif shared.origin != origin:
             shared.api_key = None
         shared.full_clean(validate_unique=False, validate_constraints=False)

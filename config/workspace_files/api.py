@@ -33,6 +33,10 @@ class AppliedOutput(serializers.Serializer[Any]):
     diff = serializers.CharField(
         allow_blank=True, help_text="Of the document as YAML, before and after; empty: nothing."
     )
+    secrets = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Places in the document whose secret is new, another or gone. The diff shows none of them.",
+    )
     notes = serializers.ListField(
         child=serializers.CharField(), help_text="What you have to know or do besides."
     )

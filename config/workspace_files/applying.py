@@ -30,6 +30,7 @@ from config.workspace_files.log import (
 )
 from config.workspace_files.offers import put_offers
 from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
+from config.workspace_files.secrets import changed_secrets, secrets_in_force
 from config.workspace_files.servers import own_servers, put_server, server_files
 from config.workspace_files.shapes import WorkspaceFile, offers_in, read_document
 from config.workspace_files.spending import put_spending
@@ -49,7 +50,14 @@ class AppliedChanges:
 
     diff: str
     """Of the workspace's own file, before and after; empty: nothing."""
+    secrets: tuple[str, ...]
+    """Places in the file whose secret is new, another or gone. The diff shows none of them."""
     notes: tuple[str, ...]
+
+    @property
+    def is_none(self) -> bool:
+        """Whether all was as the file says."""
+        return not (self.diff or self.secrets)
 
 
 class ChecksMissing(InvalidInput):
@@ -67,7 +75,7 @@ def apply_file(
     """Make the workspace as the file says. What the file does not name stays.
 
     New servers are added and looked at first, since buds and approval settings name their tools. If anything is wrong
-    with the rest, they are removed again. New keys of providers are tested before anything is changed, also in a dry run.
+    with the rest, they are removed again. Servers with other secrets are looked at in the end. New keys of providers are tested before anything is changed, also in a dry run.
 
     Args:
         tests_keys: False: new keys are stored without a test, as while a provider is down.
@@ -86,13 +94,13 @@ def apply_file(
         works_at = try_new_keys(target, wanted.providers)
     else:
         note_untested_keys(target, wanted.providers)
-    before = write_workspace(target)
+    before = _Written.of(target)
     if is_dry_run:
         with transaction.atomic():
             _apply(target, wanted, _add_servers(target, wanted), works_at, skips_checks)
-            after = write_workspace(target)
+            after = _Written.of(target)
             transaction.set_rollback(True)
-        return _changes(target, before, after)
+        return before.changes_to(after, target)
     with transaction.atomic():
         added = _add_servers(target, wanted)
     for server in added:
@@ -104,14 +112,39 @@ def apply_file(
         for server in added:
             delete_server(server=server, actor=target.actor)
         raise
-    return _changes(target, before, write_workspace(target))
+    after = _Written.of(target)
+    new_secrets = changed_secrets(before.secrets, after.secrets)
+    for server in (
+        own_servers(target.pk).filter(is_active=True).exclude(pk__in=[s.pk for s in added])
+    ):
+        if any(place.startswith(f"servers.{server.name}.") for place in new_secrets):
+            _look_at(target, server)  # whoever changes a key wants to know whether it works
+    return before.changes_to(after, target)
 
 
-def _changes(target: WorkspaceTarget, before: str, after: str) -> AppliedChanges:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), "now", "as the file says", lineterm="", n=2
-    )
-    return AppliedChanges("\n".join(lines), tuple(target.notes))
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A workspace as its file, and beside it what the file does not show."""
+
+    text: str
+    secrets: Mapping[str, str]
+
+    @classmethod
+    def of(cls, target: WorkspaceTarget) -> _Written:
+        return cls(write_workspace(target), secrets_in_force(target))
+
+    def changes_to(self, after: _Written, target: WorkspaceTarget) -> AppliedChanges:
+        lines = difflib.unified_diff(
+            *(self.text.splitlines(), after.text.splitlines()),
+            *("now", "as the file says"),
+            lineterm="",
+            n=2,
+        )
+        return AppliedChanges(
+            diff="\n".join(lines),
+            secrets=changed_secrets(self.secrets, after.secrets),
+            notes=tuple(target.notes),
+        )
 
 
 def _add_servers(target: WorkspaceTarget, wanted: WorkspaceFile) -> list[McpServer]:

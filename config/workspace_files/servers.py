@@ -22,6 +22,7 @@ from mcp_servers.registry.model_choices import providers_of
 from mcp_servers.registry.services import (
     ServerDraft,
     add_server,
+    has_secrets_of,
     update_server,
 )
 from workspaces.errors import InvalidInput
@@ -80,14 +81,21 @@ def put_server(
             draft = _draft(target, wanted, None, None)
             return add_server(workspace_id=target.pk, draft=draft, actor=target.actor)
         server: McpServer = own_servers(target.pk).get(name=wanted.name)
-        secrets = (wanted.auth, wanted.headers, wanted.env)
-        decided = {name: getattr(now, name) for name in OffersFile.model_fields}
-        is_same = wanted.model_copy(update=decided) == now
-        if is_same and not any(secret is not None for secret in secrets):
+        draft = _draft(target, wanted, now, server)
+        if _as_written(wanted, now, server) == now and has_secrets_of(server, draft):
             return server
-        return update_server(
-            server=server, draft=_draft(target, wanted, now, server), actor=target.actor
-        )
+        return update_server(server=server, draft=draft, actor=target.actor)
+
+
+def _as_written(wanted: ServerFile, now: ServerFile, stored: McpServer) -> ServerFile:
+    """What a file says of a server itself, as it would be written: without its secrets."""
+    values: dict[str, Any] = {name: getattr(now, name) for name in OffersFile.model_fields}
+    values |= {"auth": None, "headers": None, "env": None}
+    if wanted.url == stored.url:
+        values["url"] = now.url
+    if wanted.parameters == stored.parameters:
+        values["parameters"] = now.parameters
+    return wanted.model_copy(update=values)
 
 
 def _draft(

@@ -9,23 +9,29 @@ from typing import Any, Final
 from mcp_servers.registry.files.file_format import MissingVariable, fill_text
 from workspaces.errors import InvalidInput
 
-_SECRET: Final = ("auth", "headers", "env")
-"""Of a server. A provider has its `api_key`."""
+_SECRETS: Final = {
+    "providers": ("api_key",),
+    "servers": ("auth", "headers", "env"),
+    "streams": ("headers", "client_key"),
+}
+"""What is secret of each part's rows: a text, or names with texts."""
 
 
 def fill_variables(document: Any, environment: Mapping[str, str]) -> Any:
-    """Put variables' values where `api_key` of providers and `auth`, `headers` and `env` of servers name them.
+    """Put variables' values where secrets of providers, servers and streams name them.
 
     Raises:
         InvalidInput: one is not set, or is the platform's own secret.
     """
     filled = copy.deepcopy(document)
-    for provider in _rows(filled, "providers"):
-        _fill(provider, ["api_key"], environment, f"providers.{provider.get('name')}")
-    for server in _rows(filled, "servers"):
-        for part in _SECRET:
-            if isinstance(texts := server.get(part), dict):
-                _fill(texts, list(texts), environment, f"servers.{server.get('name')}.{part}")
+    for part, secrets in _SECRETS.items():
+        for row in _rows(filled, part):
+            place = f"{part}.{row.get('name')}"
+            for secret in secrets:
+                if isinstance(texts := row.get(secret), dict):
+                    _fill(texts, list(texts), environment, f"{place}.{secret}")
+                else:
+                    _fill(row, [secret], environment, place)
     return filled
 
 

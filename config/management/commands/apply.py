@@ -99,7 +99,12 @@ class Command(BaseCommand):
             bad_arguments(f"{path} cannot be read: it is not text in UTF-8.")
         finally:
             runtime.shutdown(2.0)
-        self.stdout.write(applied.diff or "Nothing changes.")
+        if applied.is_none:
+            self.stdout.write("Nothing changes.")
+        if applied.diff:
+            self.stdout.write(applied.diff)
+        if applied.secrets:
+            self.stdout.write(f"Secrets that change: {', '.join(applied.secrets)}.")
         self._tell_notes(target)
 
     def _run(self, runs: Sequence[CheckRun], target: WorkspaceTarget) -> None:

@@ -8,7 +8,7 @@ from mcp_servers.registry.services.connections import (
     connections_of,
     disconnect_server,
 )
-from mcp_servers.registry.services.drafts import ServerDraft
+from mcp_servers.registry.services.drafts import ServerDraft, has_secrets_of
 from mcp_servers.registry.services.inspection import (
     LOOK_SECONDS,
     ConnectionReport,
@@ -63,6 +63,7 @@ __all__ = [
     "delete_server",
     "disconnect_server",
     "ensure_program",
+    "has_secrets_of",
     "listen_to_servers",
     "may_keep_results",
     "refresh_tools",

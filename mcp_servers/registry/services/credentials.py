@@ -61,14 +61,14 @@ def merge_secrets(stored: Any, given: Mapping[str, str], field: str) -> dict[str
 
 def read_auth(auth_type: AuthType, values: dict[str, str]) -> dict[str, str]:
     wanted = _AUTH_FIELDS[auth_type]
+    if values and not wanted:
+        kinds = ", ".join(kind.value for kind, names in _AUTH_FIELDS.items() if names)
+        message = _("auth_type is “none”, so leave this empty, or choose another: %(kinds)s.")
+        raise InvalidInput(fields={"auth": [message % {"kinds": kinds}]})
     if set(values) - set(wanted):
+        message = _("%(label)s takes %(wanted)s.")
         raise InvalidInput(
-            fields={
-                "auth": [
-                    _("%(label)s takes %(wanted)s.")
-                    % {"label": auth_type.label, "wanted": ", ".join(wanted) or "nothing"}
-                ]
-            }
+            fields={"auth": [message % {"label": auth_type.label, "wanted": ", ".join(wanted)}]}
         )
     if auth_type is AuthType.API_KEY and values:
         _check_header(values.get("header", ""), values.get("value", ""))

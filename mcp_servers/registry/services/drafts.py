@@ -29,6 +29,7 @@ from mcp_servers.registry.services.credentials import merge_secrets, read_auth
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.secret_memory import remember_secret, secrets_in_url
+from workspaces.secrets import holds, put_secret
 
 MAX_SAMPLING_TOKENS: Final = 100_000_000
 MAX_ROOTS: Final = 20
@@ -253,7 +254,7 @@ def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:
             outbound.check_headers(headers)
         except InvalidEndpoint as error:
             raise InvalidInput(fields={"headers": [error.message]}) from error
-        server.headers = headers
+        put_secret(server, "headers", headers)
     if draft.env is not None:
         env = merge_secrets(server.env, draft.env, "env")
         allowed = set(server.program.env_names) if server.program is not None else set()
@@ -261,18 +262,32 @@ def _apply_secrets(server: McpServer, draft: ServerDraft) -> None:
             raise InvalidInput(fields={"env": [_("This program takes no such variable.")]})
         if any("\0" in value for value in env.values()):
             raise InvalidInput(fields={"env": [_("A value contains a NUL character.")]})
-        server.env = env
+        put_secret(server, "env", env)
     if draft.auth_type is not None and draft.auth_type != server.auth_type:
         server.auth_type = draft.auth_type
         server.auth_config = None
     if draft.auth is not None:
-        server.auth_config = (
-            read_auth(
-                AuthType(server.auth_type), merge_secrets(server.auth_config, draft.auth, "auth")
-            )
-            or None
-        )
+        given = merge_secrets(server.auth_config, draft.auth, "auth")
+        put_secret(server, "auth_config", read_auth(AuthType(server.auth_type), given))
     _apply_oauth(server, draft)
+
+
+def has_secrets_of(server: McpServer, draft: ServerDraft) -> bool:
+    """Whether a server has all secrets of a draft already.
+
+    Raises:
+        InvalidInput: one is to stay, and can no longer be read.
+    """
+    given = (
+        ("auth_config", "auth", draft.auth),
+        ("headers", "headers", draft.headers),
+        ("env", "env", draft.env),
+    )
+    return all(
+        holds(server, name, merge_secrets(getattr(server, name), values, field))
+        for name, field, values in given
+        if values is not None
+    )
 
 
 def _apply_oauth(server: McpServer, draft: ServerDraft) -> None:
