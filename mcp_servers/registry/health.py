@@ -190,7 +190,8 @@ def note_call(server: McpServer, outcome: ToolCallOutcome) -> None:
         # One person's missing sign-in says nothing about the others'.
         and not uses_own_accounts(server)
     ):
-        note_reading(server, HealthReading(error=AuthenticationRequired(outcome.message)))
+        reason = outcome.message.removeprefix(f"{server.name}: ")  # it stands beside the name
+        note_reading(server, HealthReading(error=AuthenticationRequired(reason)))
     elif kind in ("unreachable", "broken") and server.state.status == ServerStatus.CONNECTED:
         # Looked at soon instead of judged by one call.
         ask_for_check(server)

@@ -187,7 +187,7 @@ async def test_a_harmless_call_that_broke_off_just_failed(tenant: Tenant) -> Non
 async def test_a_refused_sign_in_in_a_call_shows_on_the_server(
     tenant: Tenant, raw: RawServer
 ) -> None:
-    """An authentication failure is a typed state."""
+    """An authentication failure is a typed state, with the reason that a check would give."""
     tool = await ready(tenant, raw, trusts_annotations=True)
 
     async def refuse(body: Any, scope: Any, send: Any) -> None:
@@ -198,7 +198,8 @@ async def test_a_refused_sign_in_in_a_call_shows_on_the_server(
     assert outcome.outcome == Outcome.TRANSPORT_ERROR
     assert "credentials" in outcome.message
     server = await sync_to_async(McpServer.objects.for_workspace(tenant.workspace).get)()
-    assert server.state.status == "auth_required"
+    reason = "The server refused the credentials."
+    assert (server.state.status, server.state.status_reason) == ("auth_required", reason)
 
 
 @pytest.mark.parametrize(
