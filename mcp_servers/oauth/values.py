@@ -10,21 +10,12 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from mcp_servers.client.challenges import bearer_parameters
 from mcp_servers.models.oauth import MAX_SCOPE_LENGTH
 
 MAX_SCOPES: Final = 100
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 """RFC 6749, section 3.3: scope-token."""
-_CHALLENGE_PART: Final = re.compile(
-    r"""
-    [\s,]*
-    (?: (?P<name>[\w!#$%&'*+.^`|~-]+) \s*=\s*
-            (?: "(?P<quoted>(?:[^"\\]|\\.)*)" | (?P<plain>[^\s,"]+) ) (?=[\s,]|$)
-      | (?P<scheme>[\w!#$%&'*+.^`|~-]+) (?:\s+[\w.~+/-]+=*(?=\s*(?:,|$)))? (?=[\s,]|$) )
-    """,
-    re.VERBOSE | re.ASCII,
-)
-"""A parameter, or a scheme with the token68 that may follow it: RFC 9110, section 11.6.1."""
 
 
 def scopes_of(text: str | None) -> tuple[str, ...]:
@@ -64,7 +55,7 @@ class Challenge:
     @classmethod
     def read(cls, status: int, www_authenticate: str) -> Self:
         """Read a WWW-Authenticate header; what is not there or not readable stays empty."""
-        values = _bearer_parameters(www_authenticate)
+        values = bearer_parameters(www_authenticate)
         return cls(
             http_status=status,
             scope=" ".join(scopes_of(values.get("scope"))),
@@ -81,25 +72,6 @@ class Challenge:
     def asks_for_sign_in(self) -> bool:
         """Another token would help."""
         return self.http_status == 401 or self.is_about_scope
-
-
-def _bearer_parameters(header: str) -> dict[str, str]:
-    """Parameters of the first Bearer challenge, whatever others say before it or in quotes.
-
-    Reading ends at what is no challenge. Source: RFC 9110, sections 5.6.4 and 11.6.1.
-    """
-    found: dict[str, str] | None = None
-    place = 0
-    while part := _CHALLENGE_PART.match(header, place):
-        place = part.end()
-        if part["scheme"]:
-            if found is not None:
-                break
-            found = {} if part["scheme"].lower() == "bearer" else None
-        elif found is not None:
-            text = part["plain"] or re.sub(r"\\(.)", r"\1", part["quoted"] or "")
-            found.setdefault(part["name"].lower(), text)
-    return found or {}
 
 
 def _words(value: Any) -> Any:

@@ -11,6 +11,7 @@ import pydantic
 from django.utils.translation import gettext_noop as _
 
 from mcp_servers.client.canonical import clean_text
+from mcp_servers.client.challenges import bearer_parameters
 from mcp_servers.client.errors import (
     ASKS_BACK,
     AuthenticationRequired,
@@ -155,7 +156,7 @@ def connect_failure(
     if not isinstance(spec.target, StdioSpec):
         if failure.details.get("kind") == "unreachable":
             failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
-        elif (words := words_of_server(error)) is not None:
+        elif (words := _words_of(error, failure, spec)) is not None:
             message = str(redact_known(words, workspace_id=spec.workspace_id))
             failure.advice = in_words_of_server(message)
         elif spec.target.endpoint.scheme in _PLAIN and _looks_like_tls(failure):
@@ -173,6 +174,13 @@ def words_of_server(error: BaseException) -> str | None:
     """The message of a JSON-RPC error that the server itself made; None: it made none."""
     leaf = leaf_of(error)
     return leaf.message if isinstance(leaf, mcp.MCPError) and _kind_of(leaf) is None else None
+
+
+def _words_of(error: BaseException, failure: ConnectionFailed, spec: ConnectionSpec) -> str | None:
+    """The server's own reason, also why it refused the credentials: RFC 6750, section 3. None: it gave none."""
+    if isinstance(failure, AuthenticationRequired) and spec.has_credentials:
+        return bearer_parameters(failure.challenge).get("error_description")
+    return words_of_server(error)
 
 
 def in_words_of_server(message: str) -> str:

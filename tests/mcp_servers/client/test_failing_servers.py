@@ -36,7 +36,7 @@ from tests.fakes.mcp_server import (
 )
 from tests.mcp_servers.client.helpers import send, spec_for, text_of, within
 from tests.patience import PATIENCE
-from workspaces.secret_memory import HeldSecrets
+from workspaces.secret_memory import MASK, HeldSecrets, remember_secret
 
 
 @pytest.mark.parametrize("kind", ["json", "events", "resumed events"])
@@ -251,6 +251,24 @@ async def test_credentials_that_are_refused_are_told_from_none(raw: Any) -> None
         listed.append(caught.value.message)
     assert "none is entered" in listed[0]
     assert listed[1] == listed[2] == "The server refused the credentials."
+
+
+async def test_why_credentials_are_refused_is_heard(raw: Any) -> None:
+    """REL-3162: whoever manages the server reads it; what it repeats of the key is masked."""
+    challenge = (
+        'Bearer error="invalid_token", error_description="The key far-too-old-1f2e3d has expired"'
+    )
+
+    async def refuse(request: Any, scope: Any, send: Any) -> None:
+        await reply(send, 401, b"", "text/html", {"www-authenticate": challenge})
+
+    plain = spec_for(raw({"*": refuse}).url)
+    assert isinstance(plain.target, HttpSpec)
+    remember_secret("far-too-old-1f2e3d", workspace_id=plain.workspace_id)
+    keyed = replace(plain, target=replace(plain.target, headers={"X-Key": "far-too-old-1f2e3d"}))
+    with pytest.raises(AuthenticationRequired) as caught:
+        await runtime.run(pool.list_tools(keyed))
+    assert caught.value.advice == f"It answered: The key {MASK} has expired"
 
 
 async def test_a_hang_in_initialize_or_list_ends(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
