@@ -158,10 +158,13 @@ def _look_at(target: WorkspaceTarget, server: McpServer) -> None:
     try:
         report = refresh_tools(server=server, actor=target.actor)
     except DomainError as error:
-        target.notes.append(f"“{server.name}” could not be looked at: {error.message}")
-        return
-    if not report.ok:
-        target.notes.append(f"“{server.name}” could not be looked at: {report.message}")
+        why = error.message
+    else:
+        if report.ok:
+            return
+        why = " ".join(filter(None, (report.message, report.advice)))
+    words = {"name": server.name, "why": why}
+    target.notes.append(_("“%(name)s” could not be looked at: %(why)s") % words)
 
 
 def _apply(
