@@ -43,7 +43,9 @@ class PolicyForm(NoticesOthers, forms.Form):
         required=False,
         min_value=1000,
         max_value=MOST_KEPT_ENTRIES,
-        help_text=_("Leave empty for no limit. The oldest entries are deleted first."),
+        help_text=_(
+            "1,000 or more. Leave empty for no limit. The oldest entries are deleted first."
+        ),
     )
     keep_bodies_days = forms.IntegerField(
         label=_("Keep arguments and results for (days)"),

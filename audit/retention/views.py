@@ -63,7 +63,7 @@ def _saved(workspace_id: UUID, change: retention.PolicyChange) -> str:
         return _("Saved.")
     if retention.active_hold(workspace_id) is not None:
         return _("Saved. Nothing is removed while the legal hold stands.")
-    return _("Saved. What is too old by it goes within the hour.")
+    return _("Saved. What is kept too long is deleted within the hour.")
 
 
 def _ask(request: WorkspaceRequest, goes: retention.RemovalCounts) -> HttpResponse:

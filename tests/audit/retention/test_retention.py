@@ -480,7 +480,7 @@ def test_nothing_is_said_to_go_while_a_hold_stands(tenant: Tenant) -> None:
     sealed(tenant, [40, 1])
     owner = tenant.client("owner")
     free = owner.post(url(tenant), VALUES, follow=True).content.decode()
-    assert "What is too old by it goes within the hour." in free
+    assert "What is kept too long is deleted within the hour." in free
     kept = {**VALUES, "keep_days": "", "keep_entries": "", "keep_bodies_days": ""}
     assert "goes within the hour" not in owner.post(url(tenant), kept, follow=True).content.decode()
     owner.post(url(tenant, "hold/"), {"reason": "Matter 7"})
