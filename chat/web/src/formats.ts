@@ -26,7 +26,7 @@ function chosen(): Choice {
 }
 
 /** A choice without the time zone, where this browser does not know it; the server may know more of them. */
-export function usable(choice: Choice): Choice {
+function usable(choice: Choice): Choice {
   try {
     new Intl.DateTimeFormat(undefined, zone(choice));
     return choice;

@@ -29,7 +29,7 @@ export interface Config {
   tool_exposure?: string;
 }
 
-export const keyOf = (server: ServerRow, tool: ToolRow): string => `${server.id}.${tool.name}`;
+const keyOf = (server: ServerRow, tool: ToolRow): string => `${server.id}.${tool.name}`;
 
 function usesServer(config: Config, server: ServerRow, takesAll: boolean): boolean {
   return takesAll || (config.servers ?? []).includes(server.id);

@@ -4,7 +4,7 @@
  * none that takes secrets does.
  */
 const KEY = "trellis.typed";
-export const UNSENT = "#unsent";
+const UNSENT = "#unsent";
 const FORMS = "form[data-keeps-typed]";
 const NEVER = new Set(["password", "file", "submit", "button", "reset"]);
 
