@@ -175,5 +175,7 @@ class ErasureForm(TakesAddresses, forms.Form):
     with_chats = forms.BooleanField(
         label=_("Also erase their chats, files and private buds, as they have left"),
         required=False,
-        help_text=_("Nobody else can read these. Members delete their chats themselves."),
+        help_text=_(
+            "Nobody else can read these. Members delete their chats themselves. Chats stay in the database until a job has run that erases some each hour."
+        ),
     )

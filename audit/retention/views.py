@@ -168,8 +168,8 @@ def _chats_in_words(count: int) -> str:
     if not count:
         return _("There are no chats of theirs.")
     text = ngettext(
-        "%(count)s chat is out of sight, and is erased in the background.",
-        "%(count)s chats are out of sight, and are erased in the background.",
+        "%(count)s chat is out of sight. It stays in the database until the hourly job has erased it.",
+        "%(count)s chats are out of sight. They stay in the database until the hourly job has erased them.",
         count,
     )
     return text % {"count": whole(count)}

@@ -38,7 +38,7 @@ class FoundOutput(serializers.Serializer[Any]):
     is_archived = serializers.BooleanField()
     message_id = serializers.UUIDField(allow_null=True)
     artifact_id = serializers.UUIDField(allow_null=True)
-    excerpt = FoundPiece(many=True)
+    excerpt = FoundPiece(many=True, help_text="Empty where it would only repeat `title`.")
     at = serializers.DateTimeField()
 
     def to_representation(self, instance: SearchHit) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from chat.services.bud_versions import restore_version, values_of_version
 from chat.services.check_demands import ChecksNotPassed
 from chat.services.check_showing import passed_of_versions
 from chat.services.checks_before_saving import check_version
+from chat.services.version_notes import note_in_words
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
 
@@ -52,6 +53,7 @@ def _page(
     shown = [
         {
             "version": version,
+            "note": note_in_words(version.note),
             "is_first": before is None,
             "changes": changes_in_words(before.values, version.values, names)
             if before is not None

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from chat.providers.spending_months import month_of_person
 from chat.services.usage import PERIODS, usage_of
 from workspaces.pages.parts import workspace_of
-from workspaces.roles import Permission
+from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -29,5 +29,8 @@ def usage(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "usage": usage_of(workspace=workspace, person=request.user, days=days),
         "periods": PERIODS,
         "month": month_of_person(workspace.pk, request.user.pk),
+        "may_enter_prices": has_permission(
+            request.actor, Permission.MANAGE_BUDS, workspace_id=workspace.pk
+        ),
     }
     return render(request, "chat/usage.html", context)

@@ -55,9 +55,9 @@ class Spent:
 
     @property
     def cost_in_words(self) -> str:
-        """The same in words."""
+        """The same in words, or why there is none."""
         cost = self.known_cost
-        return money(cost) if cost is not None else _("unknown")
+        return _("%(cost)s USD") % {"cost": money(cost)} if cost is not None else _("no price set")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

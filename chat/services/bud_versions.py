@@ -17,6 +17,7 @@ from chat.services.buds import create_bud, require_edit, update_bud, values_of
 from chat.services.checks import checks_of, replace_checks
 from chat.services.knowledge import copy_knowledge
 from chat.services.removed_references import UsableValues, without_gone
+from chat.services.version_notes import COPY, RESTORED, RESTORED_IN_PART
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
 from workspaces.holding import hold_workspace
@@ -79,7 +80,7 @@ def restore_version(
     """
     require_edit(bud, actor)
     earlier = values_of_version(bud, number)
-    without = ", without what is gone" if earlier.left_out else ""
+    note = RESTORED_IN_PART if earlier.left_out else RESTORED
     return update_bud(
         bud=bud,
         actor=actor,
@@ -87,7 +88,7 @@ def restore_version(
         provider_id=earlier.provider_id,
         has_provider=True,
         base_version=base_version,
-        note=f"Version {number} restored{without}",
+        note=note % {"number": number},
         restored=None if earlier.left_out else number,
         skips_checks=skips_checks,
     )
@@ -124,7 +125,7 @@ def duplicate_bud(*, bud: Bud, actor: Actor) -> Bud:
             actor=actor,
             values=values,
             provider_id=UUID(provider_id) if provider_id else None,
-            note=f"Copy of {bud.name}",
+            note=COPY % {"name": bud.name},
         )
         copy_knowledge(source=bud, target=made, actor=actor)
         shapes = [check.shape for check in checks_of(bud)]

@@ -18,6 +18,7 @@ from chat.models import Bud, BudColour, BudVisibility, ModelProvider
 from chat.services.buds import create_bud, offered_servers, update_bud
 from chat.services.check_plans import change_plan, plan_of
 from chat.services.checks import NOTHING_EXPECTED, checks_of, replace_checks
+from chat.services.version_notes import FROM_FILE
 from chat.values import ModelParameters, ToolChoice, ToolExposure, ToolProtocol
 from workspaces.actors import Actor
 from workspaces.errors import InvalidInput
@@ -291,7 +292,7 @@ def _put_values(
                 actor=actor,
                 values=values,
                 provider_id=provider_id,
-                note="From a file",
+                note=FROM_FILE,
             )
         return update_bud(
             bud=bud,
@@ -299,7 +300,7 @@ def _put_values(
             values=values,
             provider_id=provider_id,
             has_provider=True,
-            note="From a file",
+            note=FROM_FILE,
             shapes=read.checks,
             skips_checks=skips_checks,
         )

@@ -14,6 +14,7 @@ from chat.check_shapes import CheckShape
 from chat.models import Bud, BudVersion, BudVisibility, ModelProvider
 from chat.services.check_demands import ChecksNotPassed, answered_by, let_through
 from chat.services.providers import refuse_withheld
+from chat.services.version_notes import USES_SERVER
 from chat.tools.missing_tools import find_faults
 from mcp_servers.models import McpServer, McpTool
 from workspaces.actors import Actor
@@ -200,7 +201,7 @@ def put_server_into_buds(*, server: McpServer, bud_ids: Iterable[UUID], actor: A
                 bud=bud,
                 actor=actor,
                 values={"mcp_config": {**bud.mcp_config, "servers": named}},
-                note=f"Uses {server.name}",
+                note=USES_SERVER % {"name": server.name},
             )
         except ChecksNotPassed as error:
             message = _(

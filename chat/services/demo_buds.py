@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from django.utils.translation import gettext as _
-
 from chat.models import Bud, ModelProvider
 from chat.providers.choosing import platform_provider
 from chat.providers.shared import switched_off
 from chat.services.buds import update_bud
+from chat.services.version_notes import ANSWERED_BY
 from workspaces.database.prepared import PreparedRows
 from workspaces.errors import DomainError
 from workspaces.roles import Permission, require
@@ -69,10 +68,7 @@ def give_model_to_demo_buds(*, provider: ModelProvider, actor: Actor) -> ModelAs
     if not provider.answers:
         raise switched_off(provider)
     given = ModelAssignment()
-    note = _("Answers with %(model)s of %(provider)s, no longer with the demo model") % {
-        "model": provider.default_model,
-        "provider": provider.name,
-    }
+    note = ANSWERED_BY % {"model": provider.default_model, "provider": provider.name}
     for bud in demo_buds(provider.workspace_id, actor)[:MOST_BUDS]:
         try:
             update_bud(

@@ -78,7 +78,7 @@ class SearchHit:
     found_in: FoundIn
     conversation: Conversation
     excerpt: tuple[tuple[str, bool], ...]
-    """Pieces of text, and whether each is what was looked for."""
+    """Pieces of text, and whether each is what was looked for; none where they only repeat the conversation's title."""
     at: datetime
     name: str = ""
     """Of the tool or the file."""
@@ -148,7 +148,7 @@ def _titles(
         yield SearchHit(
             found_in=FoundIn.TITLE,
             conversation=row,
-            excerpt=_excerpt(row.title, parts),
+            excerpt=(),
             at=row.last_message_at,
         )
 
@@ -207,7 +207,7 @@ def _messages(
         yield SearchHit(
             found_in=FoundIn.MESSAGE,
             conversation=row.conversation,
-            excerpt=_excerpt(row.text, parts),
+            excerpt=_beyond_title(_excerpt(row.text, parts), row.conversation.title),
             at=row.created_at,
             message_id=row.pk,
         )
@@ -458,6 +458,14 @@ def _excerpt(text: str, parts: list[SearchTerm]) -> tuple[tuple[str, bool], ...]
     if place < len(shown):
         pieces.append((shown[place:], False))
     return tuple(pieces)
+
+
+def _beyond_title(
+    excerpt: tuple[tuple[str, bool], ...], title: str
+) -> tuple[tuple[str, bool], ...]:
+    """The excerpt, or nothing where the title above it says the same; a title is often a chat's first question."""
+    words = re.findall(r"\w+", "".join(text for text, _is_match in excerpt).casefold())
+    return () if words and words == re.findall(r"\w+", title.casefold()) else excerpt
 
 
 def _pattern(parts: list[SearchTerm]) -> re.Pattern[str]:

@@ -74,6 +74,14 @@ def leave_sidebar(page: Page) -> None:
         expect(veil).to_have_count(0)
 
 
+def go_to_settings(page: Page, name: str) -> None:
+    """Go from a page of the person's settings to another; where the screen is narrow, a menu has all of them."""
+    menu = page.get_by_role("button", name=re.compile("^Settings"))
+    if menu.is_visible():
+        menu.click()
+    page.get_by_role("navigation", name="Settings").get_by_role("link", name=name).click()
+
+
 def open_account(page: Page) -> None:
     """Open the menu of the person in the list of chats."""
     open_sidebar(page).get_by_role("button", name="Your account and settings").click()

@@ -56,8 +56,8 @@ def test_the_theme_follows_the_person(new_context: NewContext, width: int) -> No
     screenshot(there, f"appearance-{width}-dark")
     expect_no_faults(there)
     there.emulate_media(forced_colors="active")
-    grounds = there.locator(".tab-link").evaluate_all(
-        "tabs => tabs.slice(0, 2).map(tab => getComputedStyle(tab).backgroundColor)"
+    grounds = there.locator(".settings-list a").evaluate_all(
+        "links => links.slice(0, 2).map(link => getComputedStyle(link).backgroundColor)"
     )
     assert grounds[0] != grounds[1], "the second one is open"
     there.emulate_media(forced_colors="none")

@@ -12,7 +12,7 @@ from playwright.sync_api import FilePayload, Page, expect
 from tests.e2e.accessibility import expect_fits, trying_others
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.looks import look_in_both_themes
-from tests.e2e.people import MEMBER, enter
+from tests.e2e.people import MEMBER, enter, go_to_settings
 from tests.e2e.screens import Screen
 from tests.fakes.chat_exports import chatgpt
 
@@ -20,7 +20,7 @@ from tests.fakes.chat_exports import chatgpt
 def bring(page: Page, file: FilePayload) -> None:
     """Import a file on the page for that."""
     page.get_by_label("File").set_input_files(file)
-    page.get_by_role("button", name="Import chats").click()
+    page.get_by_role("button", name="Import chats", exact=True).click()
 
 
 def test_a_person_finds_their_data_and_gets_it(
@@ -34,7 +34,7 @@ def test_a_person_finds_their_data_and_gets_it(
     raw = json.dumps([chatgpt(f"copied-{seen}", f"Beans {seen}")]).encode()
     bring(page, FilePayload(name=name, mimeType="application/json", buffer=raw))
     expect(page.locator("#imports .device-row", has_text=name)).to_contain_text("1 chat imported")
-    page.get_by_role("link", name="Download your data").click()
+    go_to_settings(page, "Download your data")
     expect(page.get_by_role("heading", name="Download your data")).to_be_visible()
     if page.get_by_text("You have not asked for a copy yet.").is_visible():
         screenshot(page, f"data-copies-none-{seen}")

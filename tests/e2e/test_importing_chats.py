@@ -9,7 +9,7 @@ from playwright.sync_api import FilePayload, expect
 from tests.e2e.accessibility import expect_fits, trying_others
 from tests.e2e.conftest import NewContext, screenshot
 from tests.e2e.looks import look_in_both_themes
-from tests.e2e.people import MEMBER, enter, open_search
+from tests.e2e.people import MEMBER, enter, go_to_settings, open_search
 from tests.e2e.screens import Screen
 from tests.fakes.chat_exports import chatgpt, claude
 
@@ -19,13 +19,13 @@ def test_chats_come_along_and_go_as_one(new_context: NewContext, screen: Screen)
     page = new_context(bypass_csp=True).new_page()
     name = screen.name
     enter(page, MEMBER, at="/w/demo/reminders/")
-    page.get_by_role("link", name="Import chats").click()
+    go_to_settings(page, "Import chats")
     imported = [chatgpt(f"gpt-{name}", f"Radishes {name}"), claude(f"claude-{name}"), 7]
     raw = json.dumps(imported).encode()
     file = FilePayload(name=f"export-{name}.json", mimeType="application/json", buffer=raw)
     page.get_by_label("File").set_input_files(file)
     page.get_by_label("Bud that goes on with these chats").select_option("Notes")
-    page.get_by_role("button", name="Import chats").click()
+    page.get_by_role("button", name="Import chats", exact=True).click()
     row = page.locator("#imports .device-row", has_text=f"export-{name}.json")
     expect(row).to_contain_text("2 chats imported")
     expect(row).to_contain_text("Notes goes on with them")

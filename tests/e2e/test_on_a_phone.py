@@ -7,12 +7,14 @@ from playwright.sync_api import ViewportSize, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
+from tests.e2e.looks import look_in_both_themes
 from tests.e2e.people import (
     ADMIN,
     HOME,
     MEMBER,
     enter,
     expect_idle,
+    go_to_settings,
     open_account,
     open_chat,
     open_search,
@@ -170,6 +172,38 @@ def test_back_closes_a_menu_before_it_leaves_the_chat(new_context: NewContext) -
     page.wait_for_url("**/account/**")
     page.go_back()
     page.wait_for_url(chat)
+
+
+def test_settings_say_where_one_is_and_lead_to_all_of_them(new_context: NewContext) -> None:
+    """REL-3121: a menu on a phone, by keys and without scripts too; on a desk the same list is beside the page."""
+    page = new_context(viewport={"width": 390, "height": 800}, bypass_csp=True).new_page()
+    enter(page, MEMBER, at="/account/sessions/")
+    button = page.get_by_role("button", name="Settings Sessions")
+    nav = page.get_by_role("navigation", name="Settings")
+    expect(nav).to_be_hidden()
+    button.press("Enter")
+    expect(nav.get_by_role("link", name="Sessions")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(nav.get_by_role("link", name="API tokens")).to_be_focused()
+    look_in_both_themes(page, "settings-menu-390")
+    page.keyboard.press("Escape")
+    expect(nav).to_be_hidden()
+    expect(button).to_be_focused()
+    go_to_settings(page, "Usage")
+    expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.reload()
+    expect(page.get_by_role("button", name="Settings Usage")).to_be_hidden()
+    expect(nav.get_by_role("link", name="Usage")).to_be_in_viewport(ratio=0.9)
+    page.keyboard.press("End")
+    expect(nav.get_by_role("link", name="Usage")).to_be_in_viewport(ratio=0.9)
+
+    plain = new_context(viewport={"width": 320, "height": 700}, java_script_enabled=False)
+    page = plain.new_page()
+    enter(page, MEMBER, at="/account/tokens/")
+    go_to_settings(page, "Profile")
+    expect(page.get_by_role("heading", name="Profile", level=1)).to_be_visible()
+    expect_fits(page, "settings without scripts")
 
 
 def test_a_row_of_the_admin_is_a_card_headed_by_its_name(new_context: NewContext) -> None:

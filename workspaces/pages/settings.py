@@ -56,7 +56,6 @@ def _profile_page(
 ) -> HttpResponse:
     context = {
         "section": "account",
-        "tab": "profile",
         "form": form,
         "picture_fault": fault,
         "most_bytes": MOST_BYTES,
@@ -129,7 +128,6 @@ def appearance(request: WorkspaceRequest) -> HttpResponse:
             return redirect("workspaces:appearance")
     context = {
         "section": "account",
-        "tab": "appearance",
         "themes": Theme.choices,
         "chosen": user.theme or Theme.SYSTEM,
         "fault": fault,
@@ -151,7 +149,7 @@ def formats(request: WorkspaceRequest) -> HttpResponse:
         change_profile(user=user, **form.cleaned_data)
         messages.success(request, _("Saved."))
         return redirect("workspaces:formats")
-    context = {"section": "account", "tab": "formats", "form": form, "now": timezone.now()}
+    context = {"section": "account", "form": form, "now": timezone.now()}
     return render(
         request, "workspaces/settings_formats.html", context, status=422 if is_refused else 200
     )
@@ -167,7 +165,7 @@ def shortcuts(request: WorkspaceRequest) -> HttpResponse:
         places.append("audit")
     if request.user.is_staff:
         places.append("admin")
-    context = {"section": "account", "tab": "shortcuts", "places": " ".join(places)}
+    context = {"section": "account", "places": " ".join(places)}
     return render(request, "workspaces/settings_shortcuts.html", context)
 
 
@@ -187,7 +185,6 @@ def sessions(request: WorkspaceRequest) -> HttpResponse:
         page = page_in_address(rows, request.GET, by=SESSION_ORDER)
     context: dict[str, Any] = {
         "section": "account",
-        "tab": "sessions",
         "sessions": [(row, device(row.user_agent), row.session_id == current) for row in page.rows],
         "ways": ways_from(page, request.GET),
         "faults": page_faults(page),

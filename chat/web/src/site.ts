@@ -118,8 +118,10 @@ document.addEventListener("change", (event) => {
 document.addEventListener("htmx:response:error", (event) => notify(refusalOf(event as CustomEvent)));
 document.addEventListener("htmx:error", () => notify(t.requestFailed));
 
-// Of more tabs than a narrow page shows, the one that is open is among those.
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+// Of more tabs or settings than fit, the one that is open is in sight.
+document
+  .querySelector(":is(.tabs, .settings-list) [aria-current]")
+  ?.scrollIntoView({ inline: "center", block: "nearest" });
 
 /** The browser's time zone, for whoever has chosen none. */
 const zone = document.querySelector<HTMLInputElement>('[data-time-zone="guess"] input[name="time_zone"]');

@@ -940,6 +940,7 @@ export interface Found {
   is_archived: boolean;
   message_id: string | null;
   artifact_id: string | null;
+  /** Empty where it would only repeat `title`. */
   excerpt: FoundPiece[];
   at: string;
 }

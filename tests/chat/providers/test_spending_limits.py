@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
+from django.urls import reverse
 
 from audit.models import AuditEntry, Notice
 from chat.engine import endings
@@ -198,15 +199,28 @@ def test_an_answer_that_is_stopped_still_costs(priced: Chat, hold: threading.Eve
 
 
 def test_where_no_price_is_known_only_tokens_count(chat: Chat) -> None:
-    """REL-1080: a limit on cost does not pretend to hold, and the page says what it leaves out."""
+    """REL-1080, REL-3122: a limit on cost does not pretend to hold. The page says what it leaves out, and what to do."""
     limit(chat.tenant, workspace=MonthLimit(cost=COST))
     for _ in range(2):
         assert ask(chat).status == TurnStatus.COMPLETED
     row = spent(chat.tenant)
     assert row.cost == 0
     assert row.unpriced_tokens == 2 * TOKENS
-    page = chat.tenant.client("admin").get(f"/w/{chat.tenant.workspace.slug}/spending/")
-    assert "24 tokens are of models whose price is not known." in page.content.decode()
+    at = f"/w/{chat.tenant.workspace.slug}"
+    page = chat.tenant.client("admin").get(f"{at}/spending/").content.decode()
+    left_out = "24 tokens are of models for which no price is set, so the cost leaves them out."
+    prices = f'href="{reverse("admin:chat_providermodel_changelist")}">Enter prices</a>'
+    assert page.count("Cost: no price set · 24 tokens") == 2, (
+        "of the workspace, and of who used most"
+    )
+    assert left_out in page
+    assert prices in page
+    report = chat.tenant.client("admin").get(f"{at}/audit/reports/").content.decode()
+    assert report.count("no price set") == 2, "of the workspace, and of who used most"
+    own = chat.tenant.client("member").get(f"{at}/usage/").content.decode()
+    assert f"{left_out} They count" in own
+    assert "A workspace admin can enter their prices." in own
+    assert prices not in own
 
 
 def test_a_price_that_changes_changes_nothing_that_was_counted(priced: Chat) -> None:

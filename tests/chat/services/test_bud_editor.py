@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import override, trans_real
+from pytest_django.fixtures import Settings
 
 from audit.actions import Action, Outcome
 from audit.models import AuditEntry, OutsideWrite
@@ -21,6 +23,7 @@ from chat.services.bud_versions import duplicate_bud, restore_version
 from chat.services.bud_yaml import BudFileEffect, apply_bud, write_bud
 from chat.services.buds import create_bud, update_bud
 from chat.services.turns import rate_turn
+from chat.services.version_notes import FROM_FILE, RESTORED
 from chat.values import Rating
 from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from tests.chat.conftest import Chat
@@ -66,6 +69,28 @@ def test_every_save_keeps_a_version_and_an_old_one_can_come_back(tenant: Tenant)
     assert {row.made_by for row in rows} == {tenant.admin.email}
     page = tenant.client("admin").get(editor(tenant, bud, "versions/"))
     assert "Write well." in page.content.decode()
+
+
+def test_why_a_version_is_there_is_read_in_the_readers_language(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    """REL-3124: one text is stored for all, whoever saved it. One that nobody knows any more is shown as it is."""
+    settings.USE_I18N = True  # as with a second language
+    monkeypatch.setattr(translation, "_trans", type(translation._trans)())  # type: ignore[attr-defined]
+    catalogue = trans_real.translation("de")._catalog._catalogs[0]  # type: ignore[attr-defined]
+    monkeypatch.setitem(catalogue, FROM_FILE, "Aus einer Datei")
+    monkeypatch.setitem(catalogue, RESTORED, "Wieder Version %(number)s")
+    actor = tenant.actor("admin")
+    with override("de"):
+        text = write_bud(make_bud(tenant)).replace("Writer", "Typist").replace("writer", "typist")
+        bud, _ = apply_bud(text, workspace_id=tenant.workspace.pk, person=tenant.admin, actor=actor)
+        bud = update_bud(bud=bud, actor=actor, values={"name": "Poet"}, note="By hand")
+        restore_version(bud=bud, number=1, actor=actor, base_version=2)
+        rows = BudVersion.objects.for_workspace(tenant.workspace).filter(bud=bud)
+        assert [row.note for row in rows] == ["Version 1 restored", "By hand", "From a file"]
+        page = tenant.client("admin").get(editor(tenant, bud, "versions/")).content.decode()
+    for note in ("Wieder Version 1", "By hand", "Aus einer Datei"):
+        assert f"<p>{note}</p>" in page
 
 
 def test_a_version_comes_back_without_what_is_gone(tenant: Tenant) -> None:

@@ -140,7 +140,7 @@ def test_whose_chats_cannot_be_erased_is_told_with_the_reason(tenant: Tenant) ->
 
 
 def test_the_page_says_how_many_chats_go(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """REL-2401: and what of a person stays in the log; it is asked for by a tick. Many take more than one round."""
+    """REL-2401, SEC-1211: and what of a person stays in the log; it is asked for by a tick. Many take more than one round."""
     for _ in range(3):
         a_chat(tenant)
     leave(tenant)
@@ -148,6 +148,9 @@ def test_the_page_says_how_many_chats_go(tenant: Tenant, monkeypatch: pytest.Mon
     assert "under which name or address" in client.get(url).content.decode()
     wanted = {"email": tenant.member.email, "reason": "Request 12", "with_chats": "on"}
     answer = client.post(f"{url}erase/", wanted, follow=True).content.decode()
-    assert "3 chats are out of sight, and are erased in the background." in answer
+    until = "in the database until the hourly job has erased them."
+    assert f"3 chats are out of sight. They stay {until}" in answer
+    assert f"Their chats are out of sight at once, and stay {until}" in answer, "asked before"
+    assert "Chats stay in the database until a job has run" in answer
     monkeypatch.setattr(conversation_sweeps, "MOST_ERASED", 2)
     assert (erase_deleted(), erase_deleted()) == (2, 1)

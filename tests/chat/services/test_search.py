@@ -152,7 +152,7 @@ def test_no_query_is_a_fault(tenant: Tenant, query: str) -> None:
 
 
 def test_titles_and_names_of_files_are_found_too(tenant: Tenant) -> None:
-    """REL-331: and a hit says which conversation it is of."""
+    """REL-331, REL-3123: and a hit says which conversation it is of. A title is not said again below itself."""
     conversation = talk(tenant, "member")
     conversation.title = "Garden plans"
     conversation.save()
@@ -163,7 +163,19 @@ def test_titles_and_names_of_files_are_found_too(tenant: Tenant) -> None:
         actor=tenant.actor("member"),
         origin=ArtifactOrigin.UPLOAD,
     )
-    assert found(tenant, "garden") == ["[Garden] plans", "[garden].md"]
+    assert found(tenant, "garden") == ["", "[garden].md"]
+
+
+def test_a_message_that_says_the_same_as_the_title_is_found_without_its_text(
+    tenant: Tenant,
+) -> None:
+    """REL-3123: titles are often the first question. One that says more is shown, in a chat without a title too."""
+    named = talk(tenant, "member", "**When** do orchids  bloom?", "orchids, when it is warm")
+    named.title = "When do orchids bloom"
+    named.save()
+    assert found(tenant, "orchids") == ["[orchids], when it is warm", ""]
+    talk(tenant, "member", "orchids 🌱")
+    assert found(tenant, "orchids")[0] == "[orchids] 🌱"
 
 
 def test_nobody_finds_what_others_have_said(tenant: Tenant) -> None:

@@ -16,17 +16,19 @@ document.addEventListener(
     if (!menu || (event as ToggleEvent).newState !== "open") return;
     const anchor = document.querySelector(`[popovertarget="${CSS.escape(menu.id)}"]`);
     if (anchor) placePopover(menu, anchor, menu.dataset.align === "end" ? "end" : "start");
-    menu.querySelector<HTMLElement>("a[href], button")?.focus({ preventScroll: true });
+    const here = menu.querySelector<HTMLElement>('[aria-current="page"]');
+    const first = here ?? menu.querySelector<HTMLElement>("a[href], button");
+    first?.focus({ preventScroll: !here });
   },
   true,
 );
 
 document.addEventListener("keydown", (event) => {
-  const menu = closestTo(event, ".menu-pop[popover]");
+  const menu = closestTo(event, ".menu-pop:popover-open");
   if (menu) walkMenu(event, menu);
 });
 
 document.addEventListener("click", (event) => {
-  const item = closestTo(event, ".menu-pop[popover] .menu-item");
+  const item = closestTo(event, ".menu-pop:popover-open .menu-item");
   item?.closest<HTMLElement>(".menu-pop")?.hidePopover();
 });

@@ -1,0 +1,101 @@
+"""The pages of a person's own settings, in groups: the one list that each of them shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django import template
+from django.template import RequestContext
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
+
+if TYPE_CHECKING:
+    from workspaces.middleware import WorkspaceRequest
+    from workspaces.models import Workspace
+
+register = template.Library()
+
+
+class _Page(NamedTuple):
+    label: str
+    route: str
+    needs_workspace: bool = True
+    also: str = ""
+    """Another route that shows this page again, with what it refused."""
+
+
+class _Link(NamedTuple):
+    label: str
+    url: str
+    is_here: bool
+
+
+_GROUPS = (
+    (
+        gettext_noop("You"),
+        (
+            _Page(gettext_noop("Profile"), "workspaces:profile", False, also="workspaces:picture"),
+            _Page(gettext_noop("Appearance"), "workspaces:appearance", False),
+            _Page(gettext_noop("Time and formats"), "workspaces:formats", False),
+            _Page(gettext_noop("Shortcuts"), "workspaces:shortcuts", False),
+            _Page(gettext_noop("Reminders"), "chat:reminders"),
+        ),
+    ),
+    (
+        gettext_noop("Sign-in and access"),
+        (
+            _Page(gettext_noop("E-mail"), "account_email", False),
+            _Page(gettext_noop("Password"), "account_change_password", False),
+            _Page(gettext_noop("Sessions"), "workspaces:sessions", False),
+            _Page(gettext_noop("API tokens"), "workspaces:tokens"),
+        ),
+    ),
+    (
+        gettext_noop("Tools and chats"),
+        (
+            _Page(gettext_noop("Connections"), "mcp_servers:connections"),
+            _Page(gettext_noop("Tool permissions"), "chat:permissions"),
+            _Page(gettext_noop("Shared chats"), "chat:shared_chats"),
+            _Page(gettext_noop("Import chats"), "chat:imports"),
+            _Page(gettext_noop("Download your data"), "chat:data_copies"),
+        ),
+    ),
+    (
+        gettext_noop("History"),
+        (
+            _Page(gettext_noop("Usage"), "chat:usage"),
+            _Page(gettext_noop("Activity"), "audit:activity"),
+        ),
+    ),
+)
+
+
+@register.inclusion_tag("workspaces/_settings_list.html", takes_context=True)
+def settings_list(context: RequestContext) -> dict[str, Any]:
+    """Show the pages of the reader's settings, in groups, and which of them this is.
+
+    Without a workspace, those that are of one are left out.
+    """
+    request: WorkspaceRequest = context["request"]
+    here = request.resolver_match.view_name if request.resolver_match else ""
+    groups = []
+    for name, pages in _GROUPS:
+        links = [
+            _Link(gettext(page.label), url, here in (page.route, page.also))
+            for page in pages
+            if (url := _address(page, request.workspace))
+        ]
+        if links:
+            groups.append((gettext(name), links))
+    current = next((link.label for _, links in groups for link in links if link.is_here), "")
+    return {"groups": groups, "current": current}
+
+
+def _address(page: _Page, workspace: Workspace | None) -> str:
+    """Give where a page is; empty: the person is in no workspace that it needs.
+
+    Pages outside this app are of the workspace that their address names.
+    """
+    if not page.needs_workspace or (workspace and page.route.startswith("workspaces:")):
+        return reverse(page.route)
+    return reverse(page.route, args=[workspace.slug]) if workspace else ""
