@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -25,6 +26,7 @@ from django.utils.translation import gettext as _
 from chat.artifacts import storage
 from chat.files.kinds import FileKind, as_text, charset_of, is_text, kind_of
 from chat.files.names import download_name
+from workspaces.database import in_database
 from workspaces.errors import NotFound
 from workspaces.pictures import UnshowablePicture, clean_picture
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 _Response = TypeVar("_Response", bound=HttpResponseBase)
 _PIECE: Final = 256 * 1024
+CHECK_SECONDS: Final = 3.0
+"""How often it is asked whether somebody may still have a long file."""
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.I | re.A)
 _FRAMES = re.compile(rb"(</?(?:[\w.-]+:)?)(iframe|frameset|frame|portal|fencedframe)\b", re.I)
 
@@ -104,11 +108,13 @@ def give_large(
     content_type: str,
     name: str,
     record: Callable[[int, int], None],
+    check: Callable[[], object],
 ) -> HttpResponseBase:
     """A file of any size, whole or from where a download stopped, to be saved. It is read while it is sent, and kept by nobody on the way.
 
     Args:
         record: told the first byte and how many are given, before any is. Where the content is missing, nothing is given.
+        check: asked now and then while it is sent; raises once the reader may have no more of it.
 
     Raises:
         ContentMissing: the storage does not have it.
@@ -128,12 +134,13 @@ def give_large(
             file.close()
             raise
         # A synchronous iterator under an asynchronous server would be read whole before the first byte.
-        pieces = (
-            _pieces_by_and_by(file, part)
+        pieces = _pieces(file, part)
+        given = (
+            _checked_by_and_by(file, pieces, check)
             if isinstance(request, ASGIRequest)
-            else _pieces(file, part)
+            else _checked(pieces, check)
         )
-        response = StreamingHttpResponse(pieces, content_type=content_type)
+        response = StreamingHttpResponse(given, content_type=content_type)
     _say_part(response, part, size)
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     return _for_one_person(response, etag)
@@ -154,10 +161,24 @@ def _pieces(file: File[bytes], part: _Part) -> Iterator[bytes]:
             yield piece
 
 
-async def _pieces_by_and_by(file: File[bytes], part: _Part) -> AsyncIterator[bytes]:
-    pieces = _pieces(file, part)
+def _checked(pieces: Iterator[bytes], check: Callable[[], object]) -> Iterator[bytes]:
+    asked = time.monotonic()
+    for piece in pieces:
+        if time.monotonic() - asked >= CHECK_SECONDS:
+            check()
+            asked = time.monotonic()
+        yield piece
+
+
+async def _checked_by_and_by(
+    file: File[bytes], pieces: Iterator[bytes], check: Callable[[], object]
+) -> AsyncIterator[bytes]:
+    asked = time.monotonic()
     try:
         while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+            if time.monotonic() - asked >= CHECK_SECONDS:
+                await in_database(check)
+                asked = time.monotonic()
             yield piece
     finally:
         file.close()

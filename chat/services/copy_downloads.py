@@ -11,6 +11,7 @@ from chat.artifacts import serving
 from chat.models import DataCopy, DataCopyPart
 from chat.services.data_copies import check_is_theirs, record_download
 from chat.values import CopyStatus
+from mcp_servers.gate.access import as_of_now
 from workspaces.actors import Actor
 from workspaces.errors import NotFound
 
@@ -42,7 +43,16 @@ def give_part(
         content_type="application/zip",
         name=_name(part),
         record=partial(record_download, part=part, actor=actor),
+        check=partial(_expect_right, part, actor),
     )
+
+
+def _expect_right(part: DataCopyPart, actor: Actor) -> None:
+    """A part may take long. It was erased meanwhile, or its person has left: their download fails."""
+    as_of_now(actor)
+    copies = DataCopy.objects.for_workspace(part.workspace_id)
+    if not copies.filter(pk=part.copy_id, status=CopyStatus.READY).exists():
+        raise NotFound
 
 
 def _name(part: DataCopyPart) -> str:

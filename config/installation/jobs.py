@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from audit.actions import Action
 from audit.services import EntryDraft, record
-from config.workers.queues import QueueBacklog, read_queue
+from config.workers.queues import QueueBacklog, read_queue, write_to_redis
+from config.workers.redis_faults import find_redis_fault
 from config.workers.task_modules import load_tasks
 from workspaces.database import database_now
 from workspaces.errors import Conflict, NotFound
@@ -25,6 +27,7 @@ from workspaces.process.schedules import DAY, HOUR, JOBS, WEEK, ScheduledJob
 from workspaces.words.formats import decimal, moment_and_zone, whole
 
 if TYPE_CHECKING:
+    from config.faults import Fault
     from workspaces.actors import Actor
 
 ALIVE: Final = timedelta(minutes=3)
@@ -93,7 +96,7 @@ class JobsReport:
     jobs: list[JobReport]
     workers: list[Worker]
     queue: QueueBacklog | None
-    """None: it does not answer."""
+    """None: it does not answer, or refuses."""
     has_begun: bool
     """Whether jobs have had the time to run; not so in the first minutes of an installation."""
     problem: str
@@ -101,12 +104,12 @@ class JobsReport:
 
     @property
     def waiting(self) -> int | None:
-        """Tasks that no worker has taken; None: the queue does not answer."""
+        """Tasks that no worker has taken; None: the queue is not known."""
         return self.queue.tasks if self.queue else None
 
     @property
     def waiting_since(self) -> datetime | None:
-        """When the oldest of them was handed out; None: none waits, or the queue does not answer."""
+        """When the oldest of them was handed out; None: none waits, or the queue is not known."""
         return self.queue.since if self.queue else None
 
     @property
@@ -191,19 +194,21 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
     job = all_jobs().get(name)
     if job is None or not actor.is_superuser:
         raise NotFound(_("Job not found."))
-    message = _(
-        "The job was not started, because Redis does not answer. Start Redis, then try again."
-    )
-    if _waiting() is None:  # Celery would try for longer than a person waits
-        raise Conflict(message)
+    if fault := _fault_of_redis():  # Celery would try for longer than a person waits
+        raise _not_started(fault)
     _record(Action.JOB_STARTED, job, actor)
     try:
         current_app.send_task(name, expires=HOUR.total_seconds(), retry=False)
     except (OperationalError, RedisError, OSError) as error:
         # The entry before it says that the job was started.
         _record(Action.JOB_NOT_STARTED, job, actor, fault=type(error).__name__)
-        raise Conflict(message) from error
+        raise _not_started(find_redis_fault(error.__cause__ or error)) from error
     return job
+
+
+def _not_started(fault: Fault) -> Conflict:
+    message = _("The job was not started, because Redis %(fault)s. %(advice)s Then try again.")
+    return Conflict(message % {"fault": fault.text, "advice": fault.advice})
 
 
 def _record(action: Action, job: ScheduledJob, actor: Actor, **more: str) -> None:
@@ -305,6 +310,20 @@ def _waiting() -> QueueBacklog | None:
         return None
 
 
+def _fault_of_redis() -> Fault | None:
+    """What keeps tasks from being handed out; None: nothing of Redis, or there is none."""
+    import redis
+
+    if settings.TRELLIS.redis_url is None:
+        return None
+    try:
+        read_queue()
+        write_to_redis()
+    except (redis.RedisError, OSError) as error:
+        return find_redis_fault(error)
+    return None
+
+
 def _problem(workers: Sequence[Worker], queue: QueueBacklog | None, *, has_begun: bool) -> str:
     if not has_begun:
         return _("No job has run yet. The first ones run within a minute.")
@@ -313,9 +332,10 @@ def _problem(workers: Sequence[Worker], queue: QueueBacklog | None, *, has_begun
         if workers
         else _("No job has run lately.")
     ]
-    if queue is None:
-        sentences.append(_("Redis does not answer, so no job is handed out. Start it."))
-    elif queue.tasks:
+    if fault := _fault_of_redis():
+        words = _("Redis %(fault)s, so no job is handed out. %(advice)s")
+        sentences.append(words % {"fault": fault.text, "advice": fault.advice})
+    elif queue is not None and queue.tasks:
         tasks = ngettext(
             "%(number)s task waits, and no worker takes it. Start a worker.",
             "%(number)s tasks wait, and no worker takes them. Start a worker.",

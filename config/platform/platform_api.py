@@ -126,7 +126,8 @@ class JobsOutput(serializers.Serializer[Any]):
     problem = serializers.CharField(help_text="Why no job runs, and what to do. Empty: they run.")
     alive = serializers.IntegerField(help_text="Workers that are alive.")
     waiting = serializers.IntegerField(
-        allow_null=True, help_text="Tasks that no worker has taken. Null: Redis does not answer."
+        allow_null=True,
+        help_text="Tasks that no worker has taken. Null: Redis does not answer, or refuses.",
     )
     waiting_since = serializers.DateTimeField(
         allow_null=True, help_text="When the oldest of them was handed out. Null: none waits."

@@ -20,6 +20,7 @@ from workspaces.database import database_now
 from workspaces.database.patience import shared_patience
 from workspaces.middleware import client_address
 from workspaces.process import metrics
+from workspaces.process.streams import when_ended
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
@@ -77,7 +78,8 @@ class RequestMetricsMiddleware(MiddlewareMixin):
         metrics.http_requests.labels(method, route, str(response.status_code)).inc()
         began = getattr(request, "_metrics_began", None)
         if began is not None:
-            metrics.http_seconds.labels(route).observe(time.perf_counter() - began)
+            seconds = metrics.http_seconds.labels(route)
+            when_ended(request, response, lambda: seconds.observe(time.perf_counter() - began))
         return response
 
 

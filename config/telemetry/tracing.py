@@ -13,6 +13,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
+from workspaces.process.streams import when_ended
 from workspaces.process.tracing import mark_failed
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class TracingMiddleware(MiddlewareMixin):
             span.set_attribute("http.response.status_code", response.status_code)
             if response.status_code >= _FIRST_SERVER_ERROR:
                 mark_failed(span, str(response.status_code))
+            # A token serves only in the context that it is of, and a stream ends in another one.
             otel_context.detach(token)
-            span.end()
+            when_ended(request, response, span.end)
         return response

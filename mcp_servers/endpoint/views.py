@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from django.conf import settings
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
@@ -27,6 +27,7 @@ from workspaces.errors import PermissionDenied
 from workspaces.middleware import MemberRole, bind_workspace
 from workspaces.process.departures import departure_of
 from workspaces.process.shutdown import ShuttingDown
+from workspaces.process.streams import WorkingStream
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -104,7 +105,7 @@ class EndpointView(APIView):
             response.data = refusal_of(message)
         return response
 
-    def post(self, request: Request, workspace_slug: str) -> HttpResponse | StreamingHttpResponse:
+    def post(self, request: Request, workspace_slug: str) -> HttpResponse | WorkingStream:
         """Answer one message of a client.
 
         Raises:
@@ -133,7 +134,7 @@ class EndpointView(APIView):
                 raise
             given = fault
         except TimeoutError:
-            return StreamingHttpResponse(
+            return WorkingStream(
                 streaming.stream(pending, exchange, body),
                 content_type=_STREAM,
                 headers=streaming.HEADERS,

@@ -96,6 +96,18 @@ async def _watch(has_access: Callable[[], bool], limit: asyncio.Timeout) -> None
     limit.reschedule(asyncio.get_running_loop().time())
 
 
+def as_of_now(actor: Actor) -> Actor:
+    """The same person with their rights of now.
+
+    Raises:
+        AccessEnded: they may not enter the workspace any more as they did.
+    """
+    today = _as_of_now(actor)
+    if today is None:
+        raise AccessEnded
+    return today
+
+
 def _may_enter(actor: Actor) -> bool:
     return _as_of_now(actor) is not None
 

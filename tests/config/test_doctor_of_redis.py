@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import redis
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from config import doctor
 from config.doctor import FindingState
+from config.installation.jobs import read_jobs, run_now
 from tests.factories import Tenant
 from tests.own_redis import own_redis
 from tests.ports import free_port
+from workspaces.errors import Conflict
+from workspaces.models import InstalledVersion
+from workspaces.process.schedules import HOUR
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,7 +60,10 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
 
 
 def test_why_redis_refuses_is_told(tenant: Tenant, settings: Settings, tmp_path: Path) -> None:
-    """REL-3111: an answer is not taken for silence, and a user who may write but not nudge is found."""
+    """REL-3111: an answer is not taken for silence, and a user who may write but not nudge is found.
+
+    REL-3133: the page of jobs has the same words.
+    """
     with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
         client.acl_setuser(
             "careful",
@@ -77,3 +86,13 @@ def test_why_redis_refuses_is_told(tenant: Tenant, settings: Settings, tmp_path:
         settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": url})
         client.replicaof("127.0.0.1", free_port())
         assert doctor.examine_part("Redis").text == "takes no writes, because it is a replica"
+        InstalledVersion.objects.create(version="0.1.0", since=timezone.now() - HOUR)
+        owner = replace(tenant.actor(), is_superuser=True)
+        for refused, words in (
+            (url, "Redis takes no writes, because it is a replica"),
+            (url.replace("://", "://nobody:wrong@"), "Redis refuses the user or the password"),
+        ):
+            settings.TRELLIS = settings.TRELLIS.model_copy(update={"redis_url": refused})
+            assert words in read_jobs().problem
+            with pytest.raises(Conflict, match=words):
+                run_now("audit.tasks.count_entries", actor=owner)

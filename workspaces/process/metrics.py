@@ -84,7 +84,7 @@ http_requests: Final = Counter(
 )
 http_seconds: Final = Histogram(
     "trellis_http_request_seconds",
-    "Seconds until an answer began.",
+    "Seconds until an answer began, and at the MCP endpoint until it ended.",
     ["route"],
     buckets=SECONDS,
     registry=registry,

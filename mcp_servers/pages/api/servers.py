@@ -36,6 +36,7 @@ from mcp_servers.pages.trace_files import give_trace
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import may_manage, require_to_manage
 from mcp_servers.registry.services import ServerDraft
+from mcp_servers.registry.services.credentials import unfilled_values
 from mcp_servers.registry.services.drafts import MAX_ROOTS, MAX_SAMPLING_TOKENS, MAX_SCOPE_LENGTH
 from mcp_servers.registry.specs import target_label
 from mcp_servers.registry.trace import download as downloads
@@ -79,6 +80,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     has_headers = serializers.SerializerMethodField()
     has_env = serializers.SerializerMethodField()
     has_credentials = serializers.SerializerMethodField()
+    unfilled = serializers.SerializerMethodField()
     callback_urls = serializers.SerializerMethodField()
     parameters = serializers.SerializerMethodField()
     connection_config = serializers.DictField(read_only=True)
@@ -109,6 +111,7 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
         fields = (
             *("id", "name", "transport", "protocol", "url", "program", "parameters"),
             *("has_headers", "has_env", "auth_type", "has_credentials", "connection_config"),
+            "unfilled",
             *("account_use", "oauth_scope", "callback_urls"),
             *("is_active", "is_used_everywhere", "trusts_annotations", "allows_new_tools", "scope"),
             *("answers_elicitation", "uses_instructions", "sampling", "sampling_daily_tokens"),
@@ -158,6 +161,14 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
     def get_has_credentials(self, server: McpServer) -> bool:
         """Whether credentials are stored."""
         return bool(server.auth_config)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_unfilled(self, server: McpServer) -> list[str]:
+        """Headers, variables and parameters that seem to hold a placeholder, for those who may change it.
+
+        Empty once the server listed its tools. Enter their values.
+        """
+        return list(unfilled_values(server)) if self._can_manage(server) else []
 
 
 class RootInput(StrictSerializer):

@@ -35,6 +35,7 @@ from mcp_servers.registry.catalogue.platform_source import moved_to
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.connections import connections_of
+from mcp_servers.registry.services.credentials import unfilled_values
 from mcp_servers.registry.services.inspection import advice_and_words
 from mcp_servers.registry.specs import target_label
 from mcp_servers.registry.trace.reading import may_see_trace
@@ -78,6 +79,8 @@ class Card:
     endpoint: str
     moved: KnownServer | None
     """What the catalogue says of it, for whoever manages it, if its provider has moved it to another address."""
+    unfilled: tuple[str, ...]
+    """Headers and the like that seem to lack their value, for whoever manages it."""
     hosted_by: str
     """The provider that runs it, if one does."""
     hosted_page: str
@@ -276,6 +279,7 @@ def _card(
         transport_label=_transport(server),
         endpoint=target_label(server),
         moved=moved_to(server.url) if can_manage and server.url else None,
+        unfilled=unfilled_values(server) if can_manage else (),
         hosted_by=hosting.provider_of(server),
         hosted_page=_hosted_page(server),
         is_active=server.is_active,

@@ -39,6 +39,8 @@ _OF_A_COMPUTER: Final = r"(?:input|command|config|file):[^{}]{1,128}"
 _VARIABLE: Final = re.compile(
     rf"\$\{{(?:env:)?(?P<name>{_NAME}|{_OF_A_COMPUTER})(?::-(?P<default>[^}}]*))?\}}"
 )
+_BARE_VARIABLE: Final = re.compile(r"(?:^|\s)\$[A-Z_][A-Z0-9_]{0,127}$")
+"""As a shell writes it, at the end of a value. Nothing fills it in."""
 _VARIABLE_OF_OPENCODE: Final = re.compile(r"\{(?:env|file):[^{}]{1,128}\}")
 _FENCED: Final = re.compile(r"\s*```\w*\r?\n(.*?)```\s*", re.DOTALL)
 _SECTIONS: Final = ("mcpServers", "servers", "context_servers")
@@ -394,6 +396,12 @@ def _text(value: object, what: str) -> str:
     if "\0" in text or len(text) > MAX_TEXT_LENGTH:
         raise ValueError(f"“{what}” holds a text that cannot be used.")
     return text
+
+
+def looks_unfilled(text: str) -> bool:
+    """Whether a variable seems to stand in it instead of a value. A password may look so, too."""
+    patterns = (_VARIABLE, _BARE_VARIABLE, _VARIABLE_OF_OPENCODE)
+    return any(pattern.search(text) for pattern in patterns)
 
 
 def fill_text(text: str, environment: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,8 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mcp_servers.client import transports
-from mcp_servers.models import McpServer
+from mcp_servers.models import McpServer, ServerScope
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AuthType
+from mcp_servers.registry.files.file_format import looks_unfilled
 from workspaces import outbound
 from workspaces.errors import InvalidEndpoint, InvalidInput
 from workspaces.redaction import MASK
@@ -57,6 +59,35 @@ def merge_secrets(stored: Any, given: Mapping[str, str], field: str) -> dict[str
         else:
             merged[name] = value
     return merged
+
+
+def unfilled_values(server: McpServer) -> tuple[str, ...]:
+    """Which headers, variables and parameters seem to lack their value, by name, while it never listed its tools.
+
+    Lists of servers were once taken in with their variables. This hinders nothing: a password may look like one. It
+    takes no query, and reads the secrets only of a server that never listed its tools.
+    """
+    if server.scope == ServerScope.GLOBAL or server.state.tools_listed_at is not None:
+        return ()
+    values = {name: str(value) for name, value in server.parameters.items()}
+    for secret in (server.headers, server.env):
+        values |= _readable(secret)
+    credentials = _readable(server.auth_config)
+    match server.auth_type:
+        case AuthType.BEARER:
+            values["Authorization"] = credentials.get("token", "")
+        case AuthType.BASIC:
+            values["Authorization"] = credentials.get("password", "")
+        case AuthType.API_KEY:
+            values[credentials.get("header", "")] = credentials.get("value", "")
+    return tuple(name for name, value in values.items() if looks_unfilled(value))
+
+
+def _readable(secret: Any) -> dict[str, str]:
+    values: dict[str, str] = {}
+    with contextlib.suppress(SecretUnreadable):  # a call of the server says so
+        values |= secret.reveal_json("whether a value is missing") if secret else {}
+    return values
 
 
 def read_auth(auth_type: AuthType, values: dict[str, str]) -> dict[str, str]:

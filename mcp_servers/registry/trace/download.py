@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
 from audit.actions import Action
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mcp_servers.models import McpServer, TraceMessage
     from workspaces.actors import Actor
     from workspaces.scoping import WorkspaceQuerySet
+
+    Reader: TypeAlias = Callable[[], Actor]
+    """Whoever takes the file, with their rights of now. Asked for each piece; raises once they may not read on."""
 
 MEDIA_TYPE: Final = "application/x-ndjson"
 _BATCH: Final = 200
@@ -38,19 +41,21 @@ def record_download(server: McpServer, *, wanted: TraceFilter, actor: Actor) -> 
     )
 
 
-def stream(rows: WorkspaceQuerySet[TraceMessage], actor: Actor) -> Iterator[bytes]:
+def stream(rows: WorkspaceQuerySet[TraceMessage], reader: Reader) -> Iterator[bytes]:
     """The file piece by piece, oldest first, for a synchronous server."""
     last: UUID | None = None
     while batch := _batch(rows, last):
-        yield _encode(batch, actor)
+        yield _encode(batch, reader)
         last = batch[-1].pk
 
 
-async def stream_async(rows: WorkspaceQuerySet[TraceMessage], actor: Actor) -> AsyncIterator[bytes]:
+async def stream_async(
+    rows: WorkspaceQuerySet[TraceMessage], reader: Reader
+) -> AsyncIterator[bytes]:
     """The same for an asynchronous server; a reader who leaves ends it at the next batch."""
     last: UUID | None = None
     while batch := await in_database(_batch, rows, last):
-        yield await in_database(_encode, batch, actor)
+        yield await in_database(_encode, batch, reader)
         last = batch[-1].pk
 
 
@@ -59,7 +64,8 @@ def _batch(rows: WorkspaceQuerySet[TraceMessage], last: UUID | None) -> list[Tra
     return list((rows.filter(pk__gt=last) if last is not None else rows)[:_BATCH])
 
 
-def _encode(batch: list[TraceMessage], actor: Actor) -> bytes:
+def _encode(batch: list[TraceMessage], reader: Reader) -> bytes:
+    actor = reader()
     lines = []
     for message in batch:
         as_shown = as_json(message)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.test import TestCase
+from django.test import AsyncRequestFactory, TestCase
 from pytest_django.fixtures import Settings
 
 from audit.models import AuditEntry, Notice
-from chat.artifacts import storage
+from chat.artifacts import serving, storage
 from chat.artifacts.cleaning_up import sweep
 from chat.artifacts.storage import artifact_storage
 from chat.models import DataCopy
+from chat.services.copy_downloads import give_part
 from chat.services.copy_making import make_due
 from chat.services.data_copies import erase_copy, erase_old, record_download, request_copy
 from chat.services.person_jobs import FORGOTTEN_DAYS
 from tests.chat.importing.copies import a_chat, ask, make, parts_of
 from tests.factories import Tenant, TwoTenants
-from workspaces.database import database_now
+from workspaces.database import database_now, in_database
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership
 from workspaces.people.services import remove_member
@@ -189,6 +191,30 @@ def test_leaving_and_suspension_erase_copies(acme: Tenant) -> None:
         Membership.objects.also_suspended(acme.workspace.pk).filter(user=acme.member).update(
             suspended_at=None
         )
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_download_ends_when_the_copy_is_erased(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-1214: in the middle of it, as when its person leaves. Nothing more is given, and the download fails."""
+    monkeypatch.setattr(serving, "_PIECE", 100)
+    monkeypatch.setattr(serving, "CHECK_SECONDS", 0.0)
+
+    def begin() -> Any:
+        a_chat(acme)
+        request = AsyncRequestFactory().get("/")
+        return give_part(request, make(acme), 1, actor=acme.actor("member"))
+
+    def leave() -> None:
+        membership = Membership.objects.for_workspace(acme.workspace).get(user=acme.member)
+        remove_member(membership=membership, actor=acme.actor("owner"))
+
+    pieces = aiter(await in_database(begin))
+    assert len(await anext(pieces)) == len(await anext(pieces)) == 100
+    await in_database(leave)
+    with pytest.raises(PermissionDenied):
+        await anext(pieces)
 
 
 def test_deleting_the_person_erases_their_copies(acme: Tenant) -> None:

@@ -13,12 +13,14 @@ from mcp_servers.client.connections.runtime import Pending
 from mcp_servers.endpoint import streaming
 from mcp_servers.endpoint.protocol import ClientRequest, EndpointResponse
 from mcp_servers.models import McpTool
+from tests.config.telemetry.tracing import collecting
 from tests.factories import Tenant
 from tests.fakes.full_server import FullServer
 from tests.mcp_servers.endpoint.client import BEFORE, TODAYS, McpClient, token_for
 from tests.mcp_servers.endpoint.leaving import Leaving, leaving_client, runs_by_itself
 from tests.mcp_servers.factories import tool_of
 from tests.patience import PATIENCE, wait_until
+from workspaces.process import metrics
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,6 +88,32 @@ def test_a_stream_ends_as_any_answer_does(
     (answer,) = messages_in(waiting.body)
     assert answer["id"] == 9
     assert "restarted" in answer["error"]["message"]
+
+
+@pytest.mark.usefixtures("streamed")
+def test_a_request_is_measured_until_its_stream_ends(
+    tenant: Tenant, full: tuple[FullServer, str], silent: McpTool
+) -> None:
+    """REL-3132: its metric and its span, also where the client hangs up."""
+    client = McpClient(tenant, token_for(tenant))
+
+    def measured() -> list[float]:
+        route, name = {"route": "mcp_endpoint"}, "trellis_http_request_seconds"
+        names = (f"{name}_count", f"{name}_sum")
+        return [metrics.registry.get_sample_value(one, route) or 0.0 for one in names]
+
+    before = measured()
+    with collecting() as collected:
+        call = leaving_client(client)
+        wait_until(lambda: call.body)
+        assert (measured(), collected.named("POST")) == (before, [])
+        call.leave()
+        leaving_client(client, seconds=0).wait()
+        spans = collected.named("POST")
+    count, total = (now - then for now, then in zip(measured(), before, strict=True))
+    assert count == len(spans) == 2
+    lengths = [(span.end_time or 0) - (span.start_time or 0) for span in spans]
+    assert sum(lengths) / 1e9 == pytest.approx(total, abs=0.5)
 
 
 async def test_a_stream_shows_that_it_is_still_there_and_breaks_no_line(

@@ -6,14 +6,18 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
 from audit.actions import Action
 from audit.models import AuditEntry
 from mcp_servers.models import HealthCheck, McpServer, ServerScope, TraceMessage
+from mcp_servers.registry.trace import download
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import http_server, zoo_program
+from workspaces.errors import PermissionDenied
+from workspaces.models import Membership
 
 HEADERS = {"X-Workspace": "acme"}
 SENT: Any = {"content_type": "application/json", "headers": HEADERS}
@@ -161,3 +165,30 @@ def test_the_trace_comes_as_a_file(tenant: Tenant) -> None:
     assert admin.get(foreign, headers=HEADERS).status_code in {403, 404}
     assert tenant.client("member").get(foreign, headers=HEADERS).status_code == 200
     assert taken.all().count() == 3
+
+
+def test_the_trace_ends_with_the_right_to_see_it(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-1213: in the middle of the file. Nothing more is given, and the download fails."""
+    monkeypatch.setattr(download, "_BATCH", 1)
+    server = http_server(tenant, "https://plain.example.org/mcp")
+    for method in ("ping", "tools/call"):
+        TraceMessage.objects.create(
+            workspace=tenant.workspace,
+            server=server,
+            at=timezone.now(),
+            principal="workspace",
+            connection="a",
+            direction="sent",
+            kind="request",
+            method=method,
+        )
+    answer: Any = tenant.client("admin").get(f"/w/acme/servers/{server.pk}/trace/download/")
+    pieces = iter(answer)
+    assert json.loads(next(pieces))["method"] == "ping"
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.people["admin"]).update(
+        role="member"
+    )
+    with pytest.raises(PermissionDenied):
+        next(pieces)

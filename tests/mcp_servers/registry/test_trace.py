@@ -261,7 +261,7 @@ def test_that_a_download_has_the_rights_of_whoever_takes_it(
         actor = tenant.actor(role)
         download.record_download(server, wanted=TraceFilter(), actor=actor)
         rows = reading.messages_of(server, actor=actor)
-        text = b"".join(download.stream(rows, actor)).decode()
+        text = b"".join(download.stream(rows, lambda: actor)).decode()
         return [json.loads(line) for line in text.splitlines()]
 
     assert ["body" in line for line in lines("admin")] == [True, False]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from django.core import serializers
+from django.utils import timezone
 
 from audit.models import AuditEntry
 from mcp_servers.client import transports
 from mcp_servers.client.connections import runtime
-from mcp_servers.models import ApprovalOverride, McpServer, SamplingPolicy, StdioProgram
+from mcp_servers.models import ApprovalOverride, AuthType, McpServer, SamplingPolicy, StdioProgram
 from mcp_servers.registry import services
 from mcp_servers.registry.demo.programs import TIME_SERVER
 from mcp_servers.registry.files.file_format import MalformedServerList
@@ -278,6 +279,35 @@ def test_that_what_is_typed_into_a_form_is_no_variable(tenant: Tenant) -> None:
     draft = ServerDraft(headers={"X-Key": "pass${word}"})
     row = services.update_server(server=row, draft=draft, actor=tenant.actor())
     assert services.set_server_active(server=row, is_active=True, actor=tenant.actor()).is_active
+
+
+def test_that_a_placeholder_instead_of_a_value_is_pointed_out(tenant: Tenant) -> None:
+    """REL-3131: for whoever manages the server, until it has listed its tools. Nothing of the value is shown."""
+    row = http_server(tenant, "https://g.example/", is_active=False)
+    draft = ServerDraft(
+        headers={
+            "X-One": "Key ${input:k1}",
+            "X-Two": "$KEY_TWO",
+            "X-Plain": "pa$$word",
+            "X-3": "{env:K3}",
+        },
+        auth_type=AuthType.BEARER,
+        auth={"token": "${KEY_FOUR:-}"},
+    )
+    row = services.update_server(server=row, draft=draft, actor=tenant.actor())
+    address = f"/w/{tenant.workspace.slug}/servers/{row.pk}/"
+    names = ["X-3", "X-One", "X-Two", "Authorization"]
+
+    def unfilled(role: str) -> tuple[list[str], bool]:
+        client = tenant.client(role)
+        api = client.get(f"/api/servers/{row.pk}/", headers={"X-Workspace": tenant.workspace.slug})
+        page = client.get(address).content.decode()
+        assert not any(value in page for value in ("k1", "KEY_TWO", "K3", "KEY_FOUR"))
+        return api.json()["unfilled"], f"instead of its value: {', '.join(names)}." in page
+
+    assert (unfilled("admin"), unfilled("member")) == ((names, True), ([], False))
+    row.state.write(tools_listed_at=timezone.now())
+    assert unfilled("admin") == ([], False)
 
 
 def test_that_a_parameter_used_twice_has_one_value(tenant: Tenant) -> None:
