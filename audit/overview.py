@@ -245,8 +245,8 @@ def _stream_in_words(row: StreamRow) -> str:
 
 def _down_in_words(names: Sequence[str]) -> list[str]:
     if len(names) > _NAMED:
-        return [_("%(count)s servers do not answer.") % {"count": len(names)}]
-    return [_("“%(name)s” does not answer.") % {"name": name} for name in names]
+        return [_("%(count)s servers fail their health checks.") % {"count": len(names)}]
+    return [_("“%(name)s” fails its health checks.") % {"name": name} for name in names]
 
 
 def _job_in_words(job: Job) -> str:

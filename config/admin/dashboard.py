@@ -28,7 +28,7 @@ from chat.providers.choosing import platform_provider
 from chat.reporting import spending_report
 from chat.services.changed_models import UsedModel, ending_models, gone_models, used_models
 from chat.values import ToolCallStatus
-from mcp_servers.models import McpServer, McpTool, ServerStatus
+from mcp_servers.models import AuthType, McpServer, McpTool, ServerStatus
 from workspaces.models import AccessRequest, Invitation, Membership, RequestStatus
 from workspaces.roles import Permission, has_permission
 from workspaces.words.formats import day, money, whole
@@ -111,6 +111,8 @@ def _tiles(workspace: Workspace, actor: Actor) -> list[Tile]:
 
 
 def _servers(workspace: Workspace) -> Tile:
+    is_locked = Q(state__status=ServerStatus.AUTH_REQUIRED)
+    is_for_people = Q(auth_type=AuthType.OAUTH) | ~Q(hosted_by="")
     counts = (
         McpServer.objects.for_workspace(workspace)
         .filter(is_active=True)
@@ -118,15 +120,18 @@ def _servers(workspace: Workspace) -> Tile:
         .aggregate(
             all=Count("pk"),
             bad=Count("pk", filter=Q(state__status=ServerStatus.ERROR)),
-            sign_in=Count("pk", filter=Q(state__status=ServerStatus.AUTH_REQUIRED)),
+            sign_in=Count("pk", filter=is_locked & is_for_people),
+            locked=Count("pk", filter=is_locked & ~is_for_people),
         )
     )
-    bad, sign_in = counts["bad"], counts["sign_in"]
+    bad, sign_in, locked = counts["bad"], counts["sign_in"], counts["locked"]
     notes = []
     if bad:
         notes.append(ngettext("%d does not answer", "%d do not answer", bad) % bad)
     if sign_in:
         notes.append(ngettext("%d needs a sign-in", "%d need a sign-in", sign_in) % sign_in)
+    if locked:
+        notes.append(ngettext("%d needs credentials", "%d need credentials", locked) % locked)
     if counts["all"] and not notes:
         notes.append(_("All healthy."))
     return Tile(

@@ -204,6 +204,11 @@ class McpServer(ServerCredentials, ServerQuestions, WorkspaceModel):
         is_found = self.transport == transports.AUTO
         return self.state.resolved_transport if is_found else self.transport
 
+    @property
+    def waits_for_people(self) -> bool:
+        """Whether people sign in to it; anything else that it is shown is set by whoever manages it."""
+        return self.auth_type == AuthType.OAUTH or bool(self.hosted_by)
+
     def clean(self) -> None:
         as_form_errors(self.check_values)
 

@@ -112,17 +112,21 @@ def strips(
     counts: dict[UUID, list[list[int]]] = {pk: [[0, 0] for _ in range(pieces)] for pk in names}
     incidents: dict[UUID, list[Incident]] = {pk: [] for pk in names}
     broken: dict[UUID, tuple[datetime, str]] = {}
+    newest: dict[UUID, str] = {}
     for server_id, moment, is_ok, error in checks:
         piece = counts[server_id][min(int((moment - since) / length), pieces - 1)]
         piece[0] += 1
         piece[1] += is_ok
         if not is_ok:
             broken.setdefault(server_id, (moment, error[:200]))
+            newest[server_id] = error[:200]
         elif server_id in broken:
             began, reason = broken.pop(server_id)
             incidents[server_id].append(Incident(since=began, until=moment, reason=reason))
-    for server_id, (began, reason) in broken.items():
-        incidents[server_id].append(Incident(since=began, until=None, reason=reason))
+    for server_id, (began, _reason) in broken.items():
+        # What began it may be over: one that was away refuses the key now that it is back.
+        open_one = Incident(since=began, until=None, reason=newest[server_id])
+        incidents[server_id].append(open_one)
     return [
         UptimeStrip(
             server=name,

@@ -32,7 +32,11 @@ def make_rule(page: Page) -> None:
     screenshot(page, "call-rules-empty")
     page.get_by_role("link", name="New rule").click()
     page.get_by_label("Name", exact=True).fill("Four eyes")
+    alone = page.get_by_text("This workspace has one admin or owner.")
+    page.get_by_label("Block the call").check()
+    expect(alone).to_be_hidden()
     page.get_by_label(re.compile("Ask a second person")).check()
+    expect(alone).to_be_visible()
     page.get_by_label("Servers").fill("notes")
     page.get_by_label("Tools").fill("delete_*")
     row = page.get_by_role("group", name="Condition 1")
@@ -69,7 +73,7 @@ def delete_rule(page: Page) -> None:
 def test_a_member_asks_an_admin_allows_and_the_member_sees_the_result(
     page: Page, new_context: NewContext
 ) -> None:
-    """REL-1096: in two browsers at once; the admin sees the call and not the chat."""
+    """REL-3146, REL-1096: in two browsers at once; the admin sees the call and not the chat."""
     admin = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
     enter(admin, ADMIN)
     make_rule(admin)

@@ -121,13 +121,19 @@ def test_an_answer_is_read_with_all_that_it_holds(page: Page) -> None:
 def test_what_is_nested_many_times_stays_on_the_page(
     new_context: NewContext, keeper: ScriptedModel
 ) -> None:
-    """REL-1354, REL-1353: and what may be no link says where it leads. REL-2441: headings of all levels are bold."""
+    """REL-1354, REL-1353: and what may be no link says where it leads. REL-2441: headings of all levels are bold.
+
+    REL-3145: the words of a wide diagram are large enough to be read.
+    """
     keeper.clear()
     # The model says it word by word, so it indents by tabs.
     levels = "\n".join("\t" * level + f"- level {level}" for level in range(30))
     quotes = "> " * 30 + "deep quote"
+    chain = " --> ".join(f"Station{number}" for number in range(9))
+    drawing = f"```mermaid\ngraph LR; {chain}\n```"
+    link = "[Call us](tel:+41441234567)"
     for _ in range(2):  # one of them is the title
-        keeper.say(f"## Part\n\n### Section\n\n{levels}\n\n{quotes}\n\n[Call us](tel:+41441234567)")
+        keeper.say(f"## Part\n\n### Section\n\n{levels}\n\n{quotes}\n\n{drawing}\n\n{link}")
     page = new_context(viewport={"width": 390, "height": 800}).new_page()
     enter(page, MEMBER)
     open_chat(page, "Keeper", "What is nested?")
@@ -142,6 +148,9 @@ def test_what_is_nested_many_times_stays_on_the_page(
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390, words
+    diagram = answer.locator(".md-diagram img")
+    expect(diagram).to_be_visible()
+    assert diagram.evaluate("one => one.width / Number(one.getAttribute('width'))") >= 0.64
     wide = page.locator(".chat-scroll").evaluate("one => one.scrollWidth - one.clientWidth")
     assert wide == 0
     screenshot(page, "nested-on-a-phone")

@@ -9,7 +9,16 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.accessibility import expect_no_faults
 from tests.e2e.conftest import screenshot
-from tests.e2e.people import HOME, expect_idle, open_chat, open_sidebar, say, send, tool_card
+from tests.e2e.people import (
+    HOME,
+    expect_idle,
+    leave_sidebar,
+    open_chat,
+    open_sidebar,
+    say,
+    send,
+    tool_card,
+)
 
 
 def hold_requests(page: Page, address: str, method: str) -> list[Route]:
@@ -38,6 +47,24 @@ def begin(member: Page, words: str) -> None:
     """Send the first words, and wait until they are asked of the server."""
     with member.expect_request(lambda one: one.method == "POST" and "/conversations/" in one.url):
         say(member, words)
+
+
+def test_a_chat_whose_code_is_on_its_way_has_a_place_and_is_fetched_in_one_step(
+    member: Page,
+) -> None:
+    """REL-3144: on a slow network its page is not blank, and what its code imports is asked for along with it."""
+    open_chat(member, "Clock", "What time is it in Oslo?")
+    expect_idle(member)
+    held = hold_requests(member, "**/web/conversation-*.js", "GET")
+    with member.expect_request("**/web/render-*.js"):
+        member.reload(wait_until="commit")
+    assert held
+    expect(member.locator("main").get_by_text("Loading the conversation")).to_have_count(1)
+    expect(open_sidebar(member).locator("li.chat-row").first).to_be_visible()
+    leave_sidebar(member)
+    for one in held:
+        one.continue_()
+    expect(member.locator("article.answer")).to_contain_text("In Oslo it is now")
 
 
 def test_words_typed_while_a_chat_begins_go_along(member: Page, held: list[Route]) -> None:

@@ -17,6 +17,7 @@ import { ChooserDialog } from "./chat/composer/chooser";
 import { comparing } from "./chat/composer/comparing";
 import { followHomeFiles } from "./chat/composer/home-files";
 import { takeFiles } from "./chat/composer/uploads";
+import { ChatOnItsWay } from "./chat/loading";
 import { followConnection } from "./chat/sending";
 import { closeSearch, HelpDialog, installShortcuts } from "./chat/shortcuts";
 import { Home } from "./home/home";
@@ -36,7 +37,10 @@ import t from "./texts/shell";
 import { isWaitingOpen } from "./waiting/state";
 import { watchWaiting } from "./waiting/watch";
 
-const ConversationView = later(() => import("./chat/conversation").then((module) => module.ConversationView));
+const ConversationView = later(
+  () => import("./chat/conversation").then((module) => module.ConversationView),
+  ChatOnItsWay,
+);
 const SearchDialog = later(() => import("./sidebar/search").then((module) => module.SearchDialog));
 // Whoever moves or types is about to open one, or to search: what they type next is for a field that has to be there.
 if (place.value) ConversationView.loadAhead();

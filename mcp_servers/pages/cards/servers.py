@@ -121,6 +121,8 @@ class Card:
     needs_sign_in: bool
     """The reader's calls would have no account to be made with."""
     can_sign_in: bool
+    needs_credentials: bool
+    """Nobody can sign in: it wants others than those in its settings."""
     people_connected: int | None
     """For whoever manages it, where each person signs in."""
 
@@ -312,6 +314,8 @@ def _card(
         is_shared_account=is_shared,
         needs_sign_in=needs_sign_in,
         can_sign_in=server.is_active and may_sign_in(actor, server),
+        needs_credentials=state.status == ServerStatus.AUTH_REQUIRED
+        and not server.waits_for_people,
         people_connected=people
         if uses_own_accounts(server) and server.owner_id is None and can_manage
         else None,

@@ -61,7 +61,8 @@ class EffectiveServer:
     source: ServerSource
     is_usable: bool
     code: str = ""
-    """Empty, unknown, off, not_present, not_allowed, collision, auth_required or error."""
+    """Empty, unknown, off, not_present, not_allowed, collision, auth_required,
+    credentials_refused or error."""
     reason: str = ""
     """In words for people; of a usable server: what they should know."""
 
@@ -222,7 +223,11 @@ def _obstacle(row: McpServer) -> tuple[str, str]:
 def _hint(row: McpServer) -> tuple[str, str]:
     """What is wrong with a server that may be used all the same: its calls say so themselves, and may heal it."""
     if row.state.status == ServerStatus.AUTH_REQUIRED:
-        return "auth_required", _("It needs a sign-in.")
+        if row.waits_for_people:
+            return "auth_required", _("It needs a sign-in.")
+        return "credentials_refused", _(
+            "It refuses its credentials. Whoever manages it has to enter others."
+        )
     if row.state.status == ServerStatus.ERROR:
         return "error", row.state.status_reason.partition("\n")[0]
     return "", ""

@@ -177,6 +177,10 @@ def _update(server: McpServer, draft: ServerDraft, actor: Actor) -> McpServer:
             check_auth(server, may_lack=_lost_credentials(server))
         if _way_to(server) != way or _brings_secrets(draft):
             state["next_check_at"] = None  # nobody should have to wait to see whether it works
+            if _says_what_was_wrong(server):
+                # Until then nobody knows. Who has just entered a key takes the old refusal for an answer to it.
+                state.setdefault("status", ServerStatus.CONNECTING)
+                state.setdefault("status_reason", "")
         if server.transport != transport:
             state["resolved_transport"] = ""
         if was_active and not server.is_active:
@@ -267,6 +271,13 @@ def _way_to(server: McpServer) -> tuple[object, ...]:
         *(server.url, server.transport, server.protocol, server.auth_type),
         *(server.program_id, server.parameters),
     )
+
+
+def _says_what_was_wrong(server: McpServer) -> bool:
+    """Whether its state is a failure that another way or other secrets may have mended. A sign-in is no secret."""
+    status = server.state.status
+    is_locked = status == ServerStatus.AUTH_REQUIRED and not server.waits_for_people
+    return server.is_active and (is_locked or status == ServerStatus.ERROR)
 
 
 def _brings_secrets(draft: ServerDraft) -> bool:

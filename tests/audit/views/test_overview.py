@@ -29,16 +29,17 @@ def page(tenant: Tenant, role: str = "auditor") -> str:
 
 
 def a_broken_server(tenant: Tenant, name: str = "garden") -> None:
-    """It answered, and then no longer."""
+    """It answered, then closed the connection, and now refuses what it is shown."""
     server = http_server(tenant, "https://tools.example.org/mcp", name=name)
     now = timezone.now()
-    for minutes, is_ok in ((30, True), (20, False), (10, False)):
+    words = "The server closed the connection.", "The server refused the credentials."
+    for minutes, error in ((30, ""), (20, words[0]), (10, words[1])):
         HealthCheck.objects.create(
             workspace=tenant.workspace,
             server=server,
             checked_at=now - timedelta(minutes=minutes),
-            is_ok=is_ok,
-            error="" if is_ok else "The server closed the connection.",
+            is_ok=error == "",
+            error=error,
         )
 
 
@@ -84,7 +85,7 @@ def test_a_quiet_workspace_needs_nothing(tenant: Tenant) -> None:
 
 
 def test_what_needs_somebody_stands_first(tenant: Tenant) -> None:
-    """REL-644: each with a way to where something can be done about it."""
+    """REL-644, REL-3142: each with a way to where something can be done about it."""
     a_broken_server(tenant)
     for hours in (0.5, 5, 30):
         a_waiting_call(tenant, hours=hours)
@@ -118,13 +119,15 @@ def test_what_needs_somebody_stands_first(tenant: Tenant) -> None:
     first = text[text.index("needs-heading") : text.index("servers-heading")]
     for words in (
         "Alert: Too slow",
-        "“garden” does not answer.",
+        "“garden” fails its health checks.",
         "The stream “SIEM” cannot send.",
         "1 call has waited for approval for more than a day.",
         "Messages of alerts: something failed.",
     ):
         assert words in first, words
-    assert "The server closed the connection." in text
+    # What is wrong now, and not what it began with.
+    assert "The server refused the credentials." in text
+    assert "The server closed the connection." not in text
     assert "The mail server refused it." in text
     assert tenant.member.email in text
 
@@ -161,12 +164,12 @@ def test_it_takes_as_many_statements_however_much_there_is(tenant: Tenant) -> No
     a_waiting_call(tenant, hours=1)
     statements()
     few = statements()
-    assert "“garden” does not answer." in page(tenant)
+    assert "“garden” fails its health checks." in page(tenant)
     for number in range(15):
         a_broken_server(tenant, f"server {number}")
         a_waiting_call(tenant, hours=number + 2)
     assert statements() <= few
-    assert "16 servers do not answer." in page(tenant)
+    assert "16 servers fail their health checks." in page(tenant)
     assert "The 15 servers with the most failures are shown, of 16." in page(tenant)
 
 

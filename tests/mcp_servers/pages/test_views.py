@@ -10,8 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from config.admin import dashboard
 from mcp_servers.client import transports
-from mcp_servers.models import ApprovalOverride, McpServer, StdioProgram
+from mcp_servers.models import ApprovalOverride, McpServer, ServerStatus, StdioProgram
 from mcp_servers.registry import discovery, services
 from mcp_servers.registry.services import ServerDraft
 from tests.factories import CANARY, Tenant, make_tenant
@@ -51,6 +52,24 @@ def test_whoever_manages_a_server_is_told_where_its_provider_has_moved_it(
     assert words not in tenant.client("member").get(f"{BASE}{asana.pk}/").content.decode()
     McpServer.objects.for_workspace(tenant.workspace).update(url="https://mcp.asana.com/v2/mcp")
     assert "no longer answers" not in page.get(f"{BASE}{asana.pk}/").content.decode()
+
+
+def test_whoever_manages_a_server_that_refuses_its_key_is_led_to_where_it_is_entered(
+    page: Client, tenant: Tenant
+) -> None:
+    """REL-3141: nobody is sent to sign in at a server that has no sign-in, neither by its card nor by the overview."""
+    server = http_server(tenant, "https://tools.example.org/mcp")
+    server.state.write(status=ServerStatus.AUTH_REQUIRED, status_reason="It refused.")
+    at = f'href="{BASE}{server.pk}/settings/#id_auth_type"'
+    shown = {who: tenant.client(who).get(BASE).content.decode() for who in ("admin", "member")}
+    for text in shown.values():
+        assert "Needs credentials" in text
+        assert "Needs sign-in" not in text
+    assert at in shown["admin"]
+    assert at not in shown["member"]
+    assert 'id="id_auth_type"' in page.get(f"{BASE}{server.pk}/settings/").content.decode()
+    tiles = dashboard.read(tenant.workspace, tenant.actor("admin")).tiles
+    assert tiles[0].note == "1 needs credentials"
 
 
 def test_a_member_sees_and_cannot_change(

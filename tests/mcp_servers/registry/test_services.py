@@ -9,6 +9,7 @@ import pytest
 
 from audit.models import AuditEntry
 from mcp_servers.client import transports
+from mcp_servers.client.errors import AuthenticationRequired
 from mcp_servers.models import HealthCheck, McpServer, McpTool
 from mcp_servers.models.programs import Parameter, build_argv, check_program, check_values
 from mcp_servers.models.server_credentials import AuthType
@@ -79,6 +80,21 @@ def test_another_way_to_a_server_is_tried_at_once(tenant: Tenant, keyed: McpServ
         changed = change(tenant, keyed, **way)
         assert health.due_servers() == [(keyed.workspace_id, keyed.pk)]
         health.note_reading(changed, health.HealthReading(latency_ms=5))
+
+
+def test_a_new_key_takes_back_what_was_said_of_the_old_one(
+    tenant: Tenant, keyed: McpServer
+) -> None:
+    """REL-3143: it says that it connects; a new name, and the mask, leave the refusal there."""
+    keyed.state.write(status="auth_required", status_reason="Refused.")
+    change(tenant, keyed, name="renamed", auth={"token": MASK})
+    keyed.state.refresh_from_db()
+    assert (keyed.state.status, keyed.state.status_reason) == ("auth_required", "Refused.")
+    changed = change(tenant, keyed, auth={"token": "another"})
+    assert (changed.state.status, changed.state.status_reason) == ("connecting", "")
+    health.note_reading(changed, health.HealthReading(error=AuthenticationRequired("Refused.")))
+    keyed.state.refresh_from_db()
+    assert (keyed.state.status, keyed.state.status_reason) == ("auth_required", "Refused.")
 
 
 def test_another_origin_drops_the_credentials(tenant: Tenant, keyed: McpServer) -> None:

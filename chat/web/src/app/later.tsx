@@ -16,8 +16,14 @@ export function tellMissing(): void {
   else toast(common.partMissing, "bad", { label: shell.reload, run: () => location.reload() });
 }
 
-/** A part of the page whose code comes when it is first shown; the first load of the page goes without it. */
-export function later<Props extends object>(load: () => Promise<FunctionComponent<Props>>): Later<Props> {
+/**
+ * A part of the page whose code comes when it is first shown; the first load of the page goes without it.
+ * Until then `Meanwhile` stands in its place, if there is one.
+ */
+export function later<Props extends object>(
+  load: () => Promise<FunctionComponent<Props>>,
+  Meanwhile?: FunctionComponent,
+): Later<Props> {
   let loaded: FunctionComponent<Props> | undefined;
   const fetched = async () => {
     loaded ??= await fetchPart(load);
@@ -38,7 +44,7 @@ export function later<Props extends object>(load: () => Promise<FunctionComponen
       void show();
       return () => stop();
     }, []);
-    return loaded ? h(loaded, props) : null;
+    return loaded ? h(loaded, props) : Meanwhile ? <Meanwhile /> : null;
   };
   // If it fails, whoever needs it asks again, and is told.
   Component.loadAhead = () => void fetched().catch(() => undefined);

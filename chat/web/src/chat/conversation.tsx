@@ -34,6 +34,7 @@ import { Composer } from "./composer/composer";
 import { QueuedMessages } from "./composer/queued";
 import { QuoteButton } from "./composer/quote";
 import { DemoLabel, Header, TemporaryLine } from "./header";
+import { Loading } from "./loading";
 import { endInWords, useEnded } from "./messages/ended";
 import { useFollow } from "./messages/follow";
 import { MessageList } from "./messages/messages";
@@ -41,18 +42,6 @@ import { useReveal } from "./messages/reveal";
 import { useSeen } from "./messages/seen";
 import { UsageGauge } from "./messages/usage";
 import { sendMessage } from "./sending";
-
-function Loading() {
-  return (
-    <div class="grid gap-6 pt-6" aria-busy="true">
-      <span class="sr-only">{t.loading}</span>
-      <div class="skeleton-line w-2/5 justify-self-end h-9" />
-      {["w-11/12", "w-4/5", "w-3/5"].map((width) => (
-        <div key={width} class={`skeleton-line ${width}`} />
-      ))}
-    </div>
-  );
-}
 
 /** In a page that the browser kept. */
 function NotHere() {

@@ -100,6 +100,7 @@ export async function draw(text: string): Promise<HTMLImageElement | null> {
   picture.width = size.width;
   picture.height = size.height;
   picture.alt = t.diagram;
+  picture.style.setProperty("--drawn", `${size.width}px`);
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   picture.src = address;
   try {

@@ -192,6 +192,7 @@ const chat = {
     unused: "not used",
     connected: "connected",
     needsSignIn: "needs sign-in",
+    needsCredentials: "needs credentials",
     connecting: "connecting",
     error: "error",
     disconnected: "disconnected",

@@ -18,7 +18,7 @@ const home = {
     connected: ": connected",
     connecting: ": connecting",
     disconnected: ": disconnected",
-    auth_required: ": needs sign-in",
+    auth_required: ": needs credentials",
     error: ": error",
   } as Record<string, string>,
   pageTitle: (workspace: string) => `${workspace} · Trellis`,

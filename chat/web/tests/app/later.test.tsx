@@ -21,6 +21,16 @@ it("shows what came between its first drawing and what follows it", async () => 
   await vi.waitFor(() => expect(root.textContent).toBe("here"));
 });
 
+it("REL-3144: shows something else in its place until it has come", async () => {
+  const Later = later(
+    async () => View,
+    () => <p>on its way</p>,
+  );
+  render(<Later />, root);
+  expect(root.textContent).toBe("on its way");
+  await vi.waitFor(() => expect(root.textContent).toBe("here"));
+});
+
 it("shows at once what was fetched ahead", async () => {
   const Later = later(async () => View);
   Later.loadAhead();

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
-from mcp_servers.models import GlobalServer, McpServer, ServerScope, ServerStatus
+from mcp_servers.models import AuthType, GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.registry.scopes.effective import EffectiveServer, effective_servers, usable_ids
 from tests.factories import Tenant, TwoTenants
 from workspaces.models import User
@@ -146,11 +146,14 @@ def test_that_a_server_in_trouble_stays_usable_and_says_so(tenant: Tenant) -> No
     broken = of_workspace(
         tenant, "broken", {"status": ServerStatus.ERROR, "status_reason": "No answer.\nTraceback"}
     )
-    locked = of_workspace(tenant, "locked", {"status": ServerStatus.AUTH_REQUIRED})
-    found = for_member(tenant, bud=[broken, locked])
+    wants: dict[str, object] = {"status": ServerStatus.AUTH_REQUIRED}
+    locked = of_workspace(tenant, "locked", wants, auth_type=AuthType.OAUTH)
+    refusing = of_workspace(tenant, "refusing", wants, auth_type=AuthType.BEARER)
+    found = for_member(tenant, bud=[broken, locked, refusing])
     assert [(one.is_usable, one.code) for one in found] == [
         (True, "error"),
         (True, "auth_required"),
+        (True, "credentials_refused"),
     ]
     assert found[0].reason == "No answer."
 

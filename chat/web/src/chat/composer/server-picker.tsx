@@ -20,6 +20,8 @@ const MOST_WITHOUT_SEARCH = 7;
 
 function face(server: EffectiveServer): { icon: IconName; tone: string; word: string } {
   if (!server.is_usable) return { icon: "close", tone: "muted", word: t.serverStates.unused };
+  if (server.code === "credentials_refused")
+    return { icon: "key", tone: "bad", word: t.serverStates.needsCredentials };
   switch (server.status) {
     case "connected":
       return { icon: "circleCheck", tone: "ok", word: t.serverStates.connected };
