@@ -18,7 +18,7 @@ const home = {
     connected: ": connected",
     connecting: ": connecting",
     disconnected: ": disconnected",
-    auth_required: ": needs credentials",
+    auth_required: ": needs a sign-in or a key",
     error: ": error",
   } as Record<string, string>,
   pageTitle: (workspace: string) => `${workspace} · Trellis`,
