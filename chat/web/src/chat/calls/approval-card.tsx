@@ -44,6 +44,22 @@ function nextCard(card: HTMLElement | null): HTMLElement | null {
   return all[place + 1] ?? all.find((other) => other !== card) ?? null;
 }
 
+/** The card that got the focus by itself, and when. */
+let given: { card: HTMLElement | null; at: number } = { card: null, at: 0 };
+
+/**
+ * Take the focus from nobody; only from a card below that had just got it: cards of one step come in any order, and
+ * people begin with the first one. Until the guard ends, no key has decided anything there.
+ */
+function beginAt(card: HTMLElement): void {
+  const holds = document.activeElement;
+  const isBelow = card.compareDocumentPosition(holds ?? card) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const wasGiven = holds === given.card && performance.now() - given.at < GUARD_MS;
+  if (!isFocusFree() && !(isBelow && wasGiven)) return;
+  card.focus({ preventScroll: true });
+  given = { card, at: performance.now() };
+}
+
 export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const id = useId();
   const card = useRef<HTMLDivElement>(null);
@@ -65,7 +81,7 @@ export function ApprovalCard({ call, askedBy, onDecided }: Props) {
   const isEdited = hasOtherArguments(call);
 
   useEffect(() => {
-    if (isFocusFree()) card.current?.focus({ preventScroll: true });
+    if (card.current) beginAt(card.current);
     card.current?.scrollIntoView({ block: "nearest" });
   }, []);
   useLayoutEffect(() => {

@@ -145,3 +145,22 @@ it("REL-2077: who decides by keys goes on to the next call that waits, and decid
   expect(first).toBeDefined();
   field.remove();
 });
+
+it("REL-3147: of cards that come in any order the first one has the focus, unless somebody has begun elsewhere", () => {
+  const calls = ["one", "two", "three"].map((id) => ({ ...call, id }));
+  const show = (from: number) =>
+    act(() =>
+      render(
+        calls.slice(from).map((one) => <cards.ApprovalCard key={one.id} call={one} />),
+        at(),
+      ),
+    );
+  const place = () => [...at().querySelectorAll(".approval")].indexOf(document.activeElement as Element);
+  show(2);
+  show(1);
+  expect(place()).toBe(0);
+  const later = performance.now() + 1_000;
+  vi.spyOn(performance, "now").mockReturnValue(later);
+  show(0);
+  expect(place()).toBe(1);
+});
