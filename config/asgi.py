@@ -73,7 +73,8 @@ async def let_all_pages_go() -> None:
 
 async def close_connections() -> None:
     """End the connections to MCP servers and reap the child processes of stdio servers. Who waits for one is told."""
-    await asyncio.gather(asyncio.to_thread(runtime.shutdown, 2.0), _answer_who_waits(2.0))
+    # Calls had their time before. What is left is for children that have to be ended.
+    await asyncio.gather(asyncio.to_thread(runtime.shutdown, 1.0), _answer_who_waits(2.0))
 
 
 async def _answer_who_waits(seconds: float) -> None:

@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 MOST_WAITING: Final = 200
 """Jobs that run every few seconds are not handed out while so many tasks wait. They would be out of date first."""
 LOOK_SECONDS: Final = 5.0
+REST_SECONDS: Final = 600.0
+"""After which a job is tried again that could not be handed out while others could."""
 _outage = LastingOutage(logger, begins="jobs_not_handed_out", ends="jobs_handed_out_again")
 
 
@@ -37,6 +39,8 @@ class JobScheduler(Scheduler):
         self._is_full = False
         self._missed: dict[str, Any] = {}
         """Name of a job → when it last ran before Redis was away."""
+        self._refused_at: dict[str, float] = {}
+        """Name of a job → when it was last refused for another reason. The first time does not count."""
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -63,20 +67,27 @@ class JobScheduler(Scheduler):
             if isinstance(error.__context__, OperationalError):
                 _outage.note(error.__context__)
             else:
+                is_again = entry.name in self._refused_at
+                self._refused_at[entry.name] = time.monotonic() if is_again else -math.inf
                 logger.exception("job_not_handed_out", extra={"job": entry.task})
         else:
             _outage.is_over()
+            self._refused_at.pop(entry.name, None)
             self._make_up()
 
     def _make_up(self) -> None:
         """Have what runs rarely be due again if its time came while nothing could be handed out."""
-        if not self._missed:
+        ready = [name for name in self._missed if not self._rests(name)]
+        if not ready:
             return
         entries: dict[str, Any] = self.schedule
-        for name, last_run_at in self._missed.items():
-            entries[name].last_run_at = last_run_at
-        self._missed.clear()
+        for name in ready:
+            entries[name].last_run_at = self._missed.pop(name)
         self._heap = None  # the order of what comes next is made anew
+
+    def _rests(self, name: str) -> bool:
+        """Whether a job was refused again, and lately: it may be at fault itself, while others are handed out."""
+        return time.monotonic() - self._refused_at.get(name, -math.inf) < REST_SECONDS
 
     def _is_queue_full(self) -> bool:
         now = time.monotonic()

@@ -126,6 +126,7 @@ class Pool:
             BackingOff: it failed a moment ago, or so often that it is left alone.
             Busy: the process or the workspace has as many connections as it may, all in use.
             ConnectionFailed: it could not be opened.
+            ShuttingDown: the process has closed its connections, and ends.
         """
         for _attempt in range(_CONNECT_ATTEMPTS):
             connection = self._current(spec, at_once=at_once)
@@ -148,6 +149,7 @@ class Pool:
         if connection is not None and not connection.is_over:
             connection.watch.want(spec.watched)
             return connection
+        runtime.expect_time()
         wait = self.wait_seconds(spec)
         if wait > 0 and not at_once:
             raise _backing_off(self._backoffs[spec.key], wait)

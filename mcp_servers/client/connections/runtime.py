@@ -21,7 +21,7 @@ from workspaces.database import leave_database
 from workspaces.process import garbage
 from workspaces.process.departures import CallerLeft, Departure
 from workspaces.process.loop_threads import LoopThread
-from workspaces.process.shutdown import ShuttingDown
+from workspaces.process.shutdown import ShuttingDown, is_shutting_down
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +65,8 @@ class Runtime(LoopThread):
 _lock = threading.Lock()
 _current: Runtime | None = None
 _closers: list[Callable[[], Awaitable[None]]] = []
+_has_ended = False
+"""The process put its connections down at its end."""
 
 
 def current() -> Runtime:
@@ -82,6 +84,16 @@ def current() -> Runtime:
 def is_running() -> bool:
     """Whether the process has a runtime by now."""
     return _current is not None and _current.pid == os.getpid()
+
+
+def expect_time() -> None:
+    """Ask this before a connection is opened: nobody would close it any more in a process that has closed all.
+
+    Raises:
+        ShuttingDown: that is so.
+    """
+    if _has_ended and is_shutting_down():
+        raise ShuttingDown
 
 
 def on_shutdown(close: Callable[[], Awaitable[None]]) -> None:
@@ -171,7 +183,8 @@ def run_sync(
 
 def shutdown(drain_seconds: float = DRAIN_SECONDS) -> None:
     """Close all connections and stop the thread; harmless if nothing ran. The next use starts a new one."""
-    global _current
+    global _current, _has_ended
+    _has_ended = is_shutting_down()
     with _lock:
         runtime, _current = _current, None
     if runtime is not None and runtime.pid == os.getpid():

@@ -33,6 +33,7 @@ from mcp_servers.client.transports.messages import (
 from mcp_servers.client.transports.session_streams import session_streams
 from mcp_servers.client.transports.targets import LONGEST_CONNECT_SECONDS
 from workspaces.outbound import Pace
+from workspaces.process.shutdown import is_shutting_down
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -63,6 +64,8 @@ MAX_SCRATCH_PATH: Final = 50
 
 EXIT_SECONDS: Final = 2.0
 """How long a child may take to end by itself after its input closed."""
+HURRIED_EXIT_SECONDS: Final = 0.5
+"""The same at the end of our process, as supervisors kill soon. One that is in a call mostly does not look."""
 
 _KILL_SECONDS: Final = 5.0
 _LAST_WORDS_SECONDS: Final = 1.0
@@ -198,10 +201,13 @@ class StdioTransport:
         process: asyncio.subprocess.Process,
         to_session: MemoryObjectSendStream[SessionMessage | Exception],
     ) -> None:
-        async with anyio.create_task_group() as readers:
-            readers.start_soon(self._read_stderr, process)
-            readers.start_soon(self._read_stdout, process, to_session)
-        self._has_read_all.set()
+        try:
+            async with anyio.create_task_group() as readers:
+                readers.start_soon(self._read_stderr, process)
+                readers.start_soon(self._read_stdout, process, to_session)
+        finally:
+            # Also when it is cut off: nobody waits for last words that nobody reads.
+            self._has_read_all.set()
 
     async def _read_stdout(
         self,
@@ -302,7 +308,8 @@ class StdioTransport:
         self._is_ending.set()
         process.stdin.close()
         try:
-            if not await _ended(process, EXIT_SECONDS):
+            seconds = HURRIED_EXIT_SECONDS if is_shutting_down() else EXIT_SECONDS
+            if not await _ended(process, seconds):
                 os.close(lifeline)
                 lifeline = -1
                 if not await _ended(process, _KILL_SECONDS):

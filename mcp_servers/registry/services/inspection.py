@@ -34,6 +34,7 @@ from mcp_servers.registry.services.servers import personal_row, refuse_program
 from mcp_servers.registry.specs import connection_spec, home_of
 from workspaces.actors import Actor, Source
 from workspaces.errors import DomainError
+from workspaces.process.shutdown import ShuttingDown
 from workspaces.redaction import redact_text
 from workspaces.roles import Permission, require
 
@@ -204,6 +205,8 @@ def _look(
             is_asked_for=is_asked_for,
         )
         return _report_failure(server, error, stderr)
+    except ShuttingDown as error:
+        return _report_failure(server, ConnectionFailed(error.message))  # not the server's doing
     except DomainError as error:
         # The row is not whole: a key is gone, or the catalogue changed under it.
         failure = ConnectionFailed(error.message)

@@ -18,6 +18,7 @@ from kombu.exceptions import OperationalError
 from kombu.utils.imports import symbol_by_name
 from pytest_django.fixtures import Settings
 
+from config import doctor
 from config.celery import app
 from config.installation.jobs import all_jobs, read_jobs
 from config.workers import consumer
@@ -132,6 +133,36 @@ def test_while_redis_is_away_the_log_says_it_once_and_daily_jobs_are_made_up(
         assert (DAILY in handed_out) is (minutes < 3)
     if error is OperationalError:
         assert caplog.messages == ["jobs_not_handed_out", "jobs_handed_out_again"]
+
+
+def test_a_job_that_can_never_be_handed_out_is_not_tried_all_the_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """REL-3135: each other job had it tried again. It hinders none, and the page and the doctor name it once it is late."""
+    for name in all_jobs():
+        ran(name, timedelta(seconds=1))
+    ran(DAILY, DAY * 4)
+    now = database_now()
+    WorkerSeen.objects.create(name="worker", since=now - DAY * 30, seen_at=now, version="0.1.0")
+    scheduler = JobScheduler(app=app, lazy=True)
+    scheduler.setup_schedule()
+    scheduler.schedule[DAILY].args = [object()]  # no message can hold that
+
+    def go_on(minutes: int) -> None:
+        with time_machine.travel(timezone.now() + timedelta(minutes=minutes), tick=False):
+            while scheduler.tick() == 0:
+                pass
+
+    for minutes in range(1, 4):
+        go_on(minutes)
+    assert [one.job for one in caplog.records] == [DAILY, DAILY]  # type: ignore[attr-defined]
+    assert read_queue().tasks > 2
+    (late,) = [one for one in read_jobs().jobs if one.name == DAILY]
+    assert late.state == "late"
+    assert late.what in doctor.examine_part("background jobs").text
+    monkeypatch.setattr(scheduling, "REST_SECONDS", 0.0)
+    go_on(4)
+    assert len(caplog.records) > 2
 
 
 def test_workers_try_for_ever_to_reach_redis() -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -32,8 +33,10 @@ from mcp_servers.client.transports.stdio import (
 from mcp_servers.client.transports.targets import ChildLimits, StdioSpec
 from mcp_servers.client.values import Protocol
 from tests.mcp_servers.factories import ZOO
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from workspaces.outbound import bounds
+from workspaces.process import shutdown
+from workspaces.process.shutdown import ShuttingDown
 
 
 def zoo_spec(tmp_path: Path, mode: str, **fields: Any) -> StdioSpec:
@@ -292,6 +295,27 @@ async def test_a_program_that_ignores_signals_is_killed(tmp_path: Path) -> None:
             pid = json.loads(result.content[0].text)["pid"]  # type: ignore[union-attr]
             assert is_alive(pid)
     wait_until_gone(pid)
+
+
+def test_a_process_that_ends_closes_also_what_a_program_is_busy_with(tmp_path: Path) -> None:
+    """REL-3134: a program in a call does not see that its input has ended. Afterwards nothing is opened any more."""
+    spec = connection(zoo_spec(tmp_path, "hang_in_call"))
+    pending = runtime.current().submit(call(spec))
+    wait_until(lambda: [one for one in pool.connections_of(spec.server_id) if one.in_flight])
+    transport = pool._connections[spec.key].transport.stdio
+    assert transport is not None
+    keeper = transport.pid
+    assert keeper is not None
+    shutdown.begin()
+    try:
+        runtime.shutdown(0.1)
+        assert not is_alive(keeper)
+        with pytest.raises(CancelledError):
+            pending.result(PATIENCE)
+        with pytest.raises(ShuttingDown):
+            runtime.current().submit(pool.connect(spec)).result(PATIENCE)
+    finally:
+        shutdown.cancel()
 
 
 async def test_a_childs_own_children_go_with_it(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from mcp.server.caching import CacheHint
 from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry
+from mcp_servers.client.connections import runtime
 from mcp_servers.client.errors import AuthenticationRequired, ConnectionFailed
 from mcp_servers.client.values import Outcome, ToolCallOutcome
 from mcp_servers.gate.resolving import resolve_tool
@@ -29,6 +30,7 @@ from tests.fakes.mcp_server import CountingServer, raw_tool
 from tests.mcp_servers.factories import http_server, looked_at, stored_tool
 from tests.mcp_servers.gate.refused_entries import refusing_entries
 from workspaces.actors import Actor, Source
+from workspaces.process import shutdown
 
 
 @pytest.fixture
@@ -229,6 +231,20 @@ def test_a_server_is_looked_at_no_more_often_than_about_once_a_minute(
     read_at, stale_at = server.state.tools_listed_at, server.state.lists_stale_at
     assert read_at is not None
     assert stale_at == (read_at + timedelta(seconds=seconds) if seconds else None)
+
+
+def test_that_the_end_of_a_process_is_no_failure_of_a_server(tenant: Tenant) -> None:
+    """REL-3134: a check that it cuts off says nothing of the server."""
+    server = http_server(tenant, "https://far.example.org/mcp")
+    shutdown.begin()
+    try:
+        runtime.shutdown(0.1)
+        services.check_server(server=server)
+    finally:
+        shutdown.cancel()
+    server.state.refresh_from_db()
+    assert server.state.consecutive_failures == 0
+    assert not HealthCheck.objects.for_workspace(tenant.workspace).exists()
 
 
 def test_that_a_call_changes_the_row_and_not_the_object_that_calls_share(
