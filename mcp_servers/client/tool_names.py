@@ -29,30 +29,30 @@ class NamedTool:
     tool_name: str
 
 
-def name_tools(tools: Iterable[NamedTool]) -> dict[str, UUID]:
-    """Function name → tool id, one-to-one, and the same whatever the order of the tools."""
+def name_tools(tools: Iterable[NamedTool], *, longest: int = LONGEST) -> dict[str, UUID]:
+    """Function name → tool id, one-to-one, and the same whatever the order of the tools. None has more than `longest`."""
     wanted = [(_plain(tool), tool) for tool in tools]
     # APIs compare names exactly, people and some models do not: case alone tells nothing apart.
     uses = Counter(name.lower() for name, _ in wanted)
     named: dict[str, UUID] = {}
     for name, tool in sorted(wanted, key=lambda pair: (pair[1].server_id, pair[1].tool_name)):
-        if len(name) > LONGEST or uses[name.lower()] > 1:
-            named[_with_hash(name, tool)] = tool.tool_id
+        if len(name) > longest or uses[name.lower()] > 1:
+            named[_with_hash(name, tool, longest)] = tool.tool_id
         else:
             named[name] = tool.tool_id
     return named
 
 
-def names_of(tool: NamedTool) -> frozenset[str]:
+def names_of(tool: NamedTool, *, longest: int = LONGEST) -> frozenset[str]:
     """Each name that a tool can have, depending on what others there are."""
     plain = _plain(tool)
-    hashed = _with_hash(plain, tool)
-    return frozenset({hashed} if len(plain) > LONGEST else {plain, hashed})
+    hashed = _with_hash(plain, tool, longest)
+    return frozenset({hashed} if len(plain) > longest else {plain, hashed})
 
 
-def may_name(server_name: str, name: str) -> bool:
+def may_name(server_name: str, name: str, *, longest: int = LONGEST) -> bool:
     """Whether a tool of a server with that name could have this name. Those that would share it all say yes."""
-    kept = LONGEST - _HASH_LENGTH - 1
+    kept = longest - _HASH_LENGTH - 1
     beginning = _begun(cleaned(server_name)).lower() + "__"
     return name.lower()[:kept].startswith(beginning[:kept])
 
@@ -71,7 +71,7 @@ def _begun(name: str) -> str:
     return name if name[0].isalpha() or name[0] == "_" else f"_{name}"
 
 
-def _with_hash(name: str, tool: NamedTool) -> str:
+def _with_hash(name: str, tool: NamedTool, longest: int) -> str:
     identity = f"{tool.server_id}\n{tool.tool_name}".encode()
     digest = hashlib.sha256(identity).hexdigest()[:_HASH_LENGTH]
-    return f"{name[: LONGEST - _HASH_LENGTH - 1]}_{digest}"
+    return f"{name[: longest - _HASH_LENGTH - 1]}_{digest}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mcp_servers.client.decisions import RuleDecision
     from mcp_servers.endpoint.callers import EndpointCaller
 
+LONGEST_NAME: Final = 44
+"""Of a tool. Clients put their own name of the server before it, as `mcp__trellis-demo__`, and models take 64 characters."""
 ASKS: Final = "In Trellis a person approves each call of this tool, so calls from other MCP clients are refused."
 """For models, so in English."""
 
@@ -86,7 +88,8 @@ def offers_for(caller: EndpointCaller) -> list[EndpointTool]:
     by_id = {row.pk: row for row in rows}
     # A name is the same for whoever is told less of the others.
     names = name_tools(
-        NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in by_id.values()
+        (NamedTool(row.server_id, row.server.name, row.pk, row.name) for row in by_id.values()),
+        longest=LONGEST_NAME,
     )
     remembered = _remembered(caller)
     asking = frozenset(
@@ -123,7 +126,7 @@ def find(caller: EndpointCaller, name: str) -> FoundTool | None:
     What rules, its person and the client's token say of it, the gate knows.
     """
     servers = servers_of(caller)
-    near = {one.pk: one.name for one in servers if may_name(one.name, name)}
+    near = {one.pk: one.name for one in servers if may_name(one.name, name, longest=LONGEST_NAME)}
     if not near:
         return None
     rows = {
@@ -132,7 +135,8 @@ def find(caller: EndpointCaller, name: str) -> FoundTool | None:
         .order_by()
         .values_list("pk", "server_id", "name", "definition_hash")
     }
-    tool_id = name_tools(named for named, _hash in rows.values()).get(name)
+    names = name_tools((named for named, _hash in rows.values()), longest=LONGEST_NAME)
+    tool_id = names.get(name)
     if tool_id is None:
         return None
     named, definition_hash = rows[tool_id]

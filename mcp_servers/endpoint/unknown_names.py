@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from audit.actions import Action
 from mcp_servers.client.tool_names import NamedTool, may_name, names_of
+from mcp_servers.endpoint.offering import LONGEST_NAME
 from mcp_servers.gate import refuse_unknown
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.discovery import shown_to
@@ -44,13 +45,18 @@ def find_unoffered(caller: EndpointCaller, name: str) -> UUID | None:
     """
     rows: Any = McpServer.objects.for_workspace(caller.workspace_id)
     rows = rows.filter(Q(owner=None) | Q(owner=caller.user_id))
-    near = {pk: other for pk, other in rows.values_list("pk", "name") if may_name(other, name)}
+    near = {
+        pk: other
+        for pk, other in rows.values_list("pk", "name")
+        if may_name(other, name, longest=LONGEST_NAME)
+    }
     tools: Any = McpTool.objects.for_workspace(caller.workspace_id)
     tools = tools.filter(shown_to(caller.user_id), server_id__in=near) if near else tools.none()
     found = tools.order_by().values_list("server_id", "pk", "name", "removed_at")
     meant = [
         (removed_at is not None, tool_id)
         for server_id, tool_id, tool_name, removed_at in found
-        if name in names_of(NamedTool(server_id, near[server_id], tool_id, tool_name))
+        if name
+        in names_of(NamedTool(server_id, near[server_id], tool_id, tool_name), longest=LONGEST_NAME)
     ]
     return min(meant)[1] if meant else None

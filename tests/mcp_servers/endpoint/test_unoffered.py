@@ -50,6 +50,24 @@ def test_a_tool_that_is_not_offered_is_refused_with_its_reason(
     assert refusals(tenant) == [("gateway", "echo", "S", refused_by, rule)]
 
 
+def test_a_long_name_leaves_room_for_that_of_the_client(tenant: Tenant) -> None:
+    """REL-3163: Claude Code ends a session where `mcp__<server>__` and a name have more than 64 characters together."""
+    long = "synchronise_each_page_of_the_space_with_its_copy"
+    tool = stored_tool(shared_server(tenant, "Wiki"), long)
+    client = McpClient(tenant, token_for(tenant))
+    [name] = client.names()
+    assert len(name) == 44
+    assert name.startswith("Wiki__synchronise_each_page_of_the")
+    client.call(name, text="x")
+    tool.is_enabled = False
+    tool.save(update_fields=["is_enabled"])
+    assert "switched off" in client.call(name, text="x")["content"][0]["text"]
+    assert refusals(tenant) == [
+        ("gateway", long, "Wiki", "approval", "hints.untrusted"),  # it was found
+        ("gateway", long, "Wiki", "disabled", "tool.disabled"),
+    ]
+
+
 def test_a_tool_of_a_server_that_is_not_for_clients_is_refused(tenant: Tenant) -> None:
     """SEC-562: also if a chat could use it; nothing is sent, and arguments are kept as for each call."""
     server = shared_server(tenant, "S")
