@@ -21,10 +21,12 @@ from chat.pages import (
     turns,
     usage,
     views,
+    webhooks,
 )
 
 app_name = "chat"
 _BUDS = "w/<slug:workspace_slug>/buds/"
+_WEBHOOKS = "w/<slug:workspace_slug>/webhooks/"
 _SHARED = "platform/providers/"
 _SHARED_CHAT = "shared/<str:token>/"
 _BUD = f"{_BUDS}<uuid:bud_id>/"
@@ -76,6 +78,14 @@ urlpatterns = [
         name="import_change",
     ),
     path("w/<slug:workspace_slug>/spending/", spending.spending, name="spending"),
+    path(_WEBHOOKS, webhooks.webhooks, name="webhooks"),
+    path(f"{_WEBHOOKS}add/", webhooks.webhook_add, name="webhook_add"),
+    path(f"{_WEBHOOKS}<uuid:webhook_id>/", webhooks.webhook, name="webhook"),
+    path(
+        f"{_WEBHOOKS}<uuid:webhook_id>/<slug:verb>/",
+        webhooks.webhook_change,
+        name="webhook_change",
+    ),
     path(
         "w/<slug:workspace_slug>/spending/members/<uuid:membership_id>/",
         spending.member_spending,

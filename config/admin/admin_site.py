@@ -218,6 +218,7 @@ def product_pages(workspace: Workspace, actor: Actor) -> dict[AdminSection, list
             ProductPage(
                 _now("Rules of this workspace"), reverse("mcp_servers:rules", args=[workspace.slug])
             ),
+            ProductPage(_now("Webhooks"), reverse("chat:webhooks", args=[workspace.slug])),
             ProductPage(
                 _now("Settings as a file"), reverse("workspace_file", args=[workspace.slug])
             ),

@@ -194,6 +194,14 @@ PAGES: Final[Mapping[str, Operations]] = {
         "on, off": "POST platform/providers/{id}/switch/",
         "delete": "DELETE platform/providers/{id}/",
     },
+    "chat:webhook_add": "POST webhooks/",
+    "chat:webhook": "PATCH webhooks/{id}/",
+    "chat:webhook_change": {
+        "test": "POST webhooks/{id}/test/",
+        "secret": "POST webhooks/{id}/renew-secret/",
+        "on, off": "PATCH webhooks/{id}/",
+        "delete": "DELETE webhooks/{id}/",
+    },
     "chat:spending": "POST spending-limits/",
     "chat:member_spending": "POST member-spending/{id}/limit/",
     # Buds

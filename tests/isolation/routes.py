@@ -1189,6 +1189,17 @@ SAMPLES: dict[str, Sample] = {
         bodies=(_body(tokens="=1000", warn_percent="=80", time_zone="=UTC"),),
         writes_on_get=_SESSION,
     ),
+    "chat:webhooks": Sample(ids=_slug, writes_on_get=_SESSION),
+    "chat:webhook_add": Sample(
+        ids=_slug,
+        bodies=(lambda _: {"url": "https://sink.example.org/", "events": "turn.finished"},),
+        reads=False,
+    ),
+    "chat:webhook": Sample(ids=_in_workspace(webhook_id="webhook"), writes_on_get=_SESSION),
+    "chat:webhook_change": Sample(
+        ids=lambda side: {**_slug(side), "webhook_id": side["webhook"].pk, "verb": "on"},
+        reads=False,
+    ),
     "chat:member_spending": Sample(
         ids=_in_workspace(membership_id="membership"),
         bodies=(_body(which="=own", tokens="=1000"),),

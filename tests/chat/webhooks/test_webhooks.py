@@ -7,18 +7,12 @@ import base64
 import hashlib
 import hmac
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.db import transaction
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
@@ -29,7 +23,7 @@ from chat.webhooks.events import TASK, tell_test, tell_turn_finished
 from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
 from config.celery import app
 from tests.chat.conftest import Chat
-from tests.fakes.mcp_server import Listening
+from tests.fakes.webhook_program import Program
 from tests.other_keys import having
 from tests.patience import PATIENCE
 from tests.threads import Threads, giving_back
@@ -40,40 +34,6 @@ from workspaces.delivery.outbox import PAUSES
 from workspaces.delivery.webhooks import signed_headers
 from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.models import Workspace
-
-
-class Program:
-    """Listens for webhooks; answers with what the test says, by default 204, or not before it is let go."""
-
-    def __init__(self, *, hangs: bool = False) -> None:
-        self.was_heard = threading.Event()
-        self.let_go = threading.Event()
-        if not hangs:
-            self.let_go.set()
-        self.heard: list[tuple[dict[str, str], bytes]] = []
-        self.answers: list[int] = []
-        self.says = b""
-        self._listening = Listening(Starlette(routes=[Route("/", self._take, methods=["POST"])]))
-        self.url = f"{self._listening.origin}/"
-
-    async def _take(self, request: Request) -> Response:
-        self.heard.append((dict(request.headers), await request.body()))
-        self.was_heard.set()
-        if not self.let_go.is_set():
-            await sync_to_async(self.let_go.wait, thread_sensitive=False)(30)
-        status = self.answers.pop(0) if self.answers else 204
-        headers = {"Location": "/", "Retry-After": "900"}
-        return Response(self.says, status_code=status, headers=headers)
-
-    def stop(self) -> None:
-        self._listening.stop()
-
-
-@pytest.fixture
-def program() -> Iterator[Program]:
-    listening = Program()
-    yield listening
-    listening.stop()
 
 
 @pytest.fixture
