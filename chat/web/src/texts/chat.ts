@@ -68,6 +68,10 @@ const chat = {
   withAttachments: (titles: string) => `with ${titles}`,
   tooLong: (most: string) =>
     `This message is too long. It can have up to ${most} characters. Shorten it, or attach it as a file.`,
+  attachText: "Attach it as a file",
+  textFile: "message.txt",
+  textAttached: "The text is attached as message.txt. Say what to do with it.",
+  putBack: "Put it back",
   notSent: (problem: string) => `Not sent: ${problem}`,
   sentNowhere:
     "Not sent, because the chat was deleted. What you wrote is in the message field of a new chat.",

@@ -116,13 +116,26 @@ export function Composer(props: ComposerProps) {
   const isReady = !isDisabled && !isUploading && !hasFailed && (text.trim() !== "" || hasFiles);
   const canSend = isReady && !isWaiting;
   const take = (files: Iterable<File>) => {
-    takeFiles(draftKey, props.conversationId, files);
+    const areTaken = takeFiles(draftKey, props.conversationId, files);
     field.current?.focus({ preventScroll: true });
+    return areTaken;
+  };
+  /** What was typed meanwhile stays too. */
+  const putBack = (words: string) => setText([words, draftOf(draftKey)].filter(Boolean).join("\n\n"));
+  /** Words that are too long for a message stay in their field until the file that they became is there. */
+  const attach = async (words: string) => {
+    const file = new File([words], t.textFile, { type: "text/plain" });
+    if (!(await take([file])) || draftOf(draftKey) !== words) return;
+    setText("");
+    toast(t.textAttached, "ok", { label: t.putBack, run: () => putBack(words) });
   };
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!isReady) return;
     if (isWaiting) return setWanted(true);
-    if (isTooLong(text)) return toast(t.tooLong(whole(boot.max_message_characters)), "bad");
+    if (isTooLong(text)) {
+      const attachIt = { label: t.attachText, run: () => void attach(text) };
+      return toast(t.tooLong(whole(boot.max_message_characters)), "bad", attachIt);
+    }
     const words = text;
     const asked = askedBy(draftKey);
     setText("");
@@ -131,8 +144,7 @@ export function Composer(props: ComposerProps) {
     if (!isTouch()) field.current?.focus({ preventScroll: true });
     void onSend(words, whenBusy, asked).then((isTaken) => {
       if (isTaken !== false) return;
-      // What was typed or chosen meanwhile stays too.
-      setText([words, draftOf(draftKey)].filter(Boolean).join("\n\n"));
+      putBack(words);
       askAgain(draftKey, asked);
     });
   };

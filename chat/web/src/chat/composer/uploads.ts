@@ -61,23 +61,32 @@ function change(draft: string, key: number, values: Partial<Upload>): void {
   );
 }
 
-/** Take files for the next message; those of a conversation go on their way at once. */
-export function takeFiles(draft: string, conversationId: string | undefined, files: Iterable<File>): void {
+/**
+ * Take files for the next message; those of a conversation go on their way at once.
+ * True where all were taken and, in a conversation, have arrived.
+ */
+export async function takeFiles(
+  draft: string,
+  conversationId: string | undefined,
+  files: Iterable<File>,
+): Promise<boolean> {
   if (boot.is_kept) {
     toast(t.noFilesAway, "bad");
-    return;
+    return false;
   }
   const room = Math.max(0, MOST_PICKED - uploadsOf(draft).length - (picked.value[draft]?.length ?? 0));
   const chosen = [...files];
   if (chosen.length > room) toast(t.tooMany(MOST_PICKED, chosen.length - room), "bad");
+  const arrivals: (boolean | Promise<boolean>)[] = [chosen.length <= room];
   for (const file of chosen.slice(0, room)) {
     counter += 1;
     const name = file.name || t.pastedFile;
     const error = file.size > boot.max_file_bytes ? t.tooLarge(sizeWord(boot.max_file_bytes)) : "";
     const one: Upload = { key: counter, file, name, progress: null, error };
     put(draft, [...uploadsOf(draft), one]);
-    if (conversationId && !error) void send(draft, conversationId, one);
+    arrivals.push(error ? false : !conversationId || send(draft, conversationId, one));
   }
+  return (await Promise.all(arrivals)).every(Boolean);
 }
 
 /** Whether it may arrive another time: one that is too large never does. */

@@ -65,13 +65,17 @@ it("REL-1256: files stand in the order in which they were chosen, whichever arri
     one.request.onload?.();
   };
   const names = ["first.txt", "second.txt", "third.txt"];
-  uploads.takeFiles(
-    "c",
-    "c",
-    names.map((name) => new File(["x"], name)),
-  );
-  for (const name of ["third.txt", "first.txt", "second.txt"]) arrive(name);
+  let haveArrived = false;
+  const files = names.map((name) => new File(["x"], name));
+  void uploads.takeFiles("c", "c", files).then((all) => {
+    haveArrived = all;
+  });
+  arrive("third.txt");
+  arrive("first.txt");
+  expect(haveArrived).toBe(false);
+  arrive("second.txt");
   await vi.waitFor(() => expect(along.picked.value.c?.map((one) => one.title)).toEqual(names));
+  expect(haveArrived).toBe(true);
   vi.unstubAllGlobals();
 });
 

@@ -260,6 +260,20 @@ it("REL-1255: a message that is too long stays in its field, and nothing of it i
   ]);
 });
 
+it("REL-3165: a message that is too long becomes a file, and can be put back", async () => {
+  const { uploadsOf } = await import("../../../src/chat/composer/uploads");
+  notes.toasts.value = [];
+  draw(<composer.Composer draftKey="long" label="Message" placeholder="" onSend={async () => {}} />);
+  type("123456");
+  press("Enter");
+  notes.toasts.value.at(-1)?.action?.run();
+  await vi.waitFor(() => expect(field().value).toBe(""));
+  expect(await uploadsOf("long")[0]?.file.text()).toBe("123456");
+  type("why?");
+  act(() => notes.toasts.value.at(-1)?.action?.run());
+  expect(field().value).toBe("123456\n\nwhy?");
+});
+
 describe("REL-1356: what is typed on a card is there again after another chat was shown", () => {
   beforeAll(() => {
     Element.prototype.scrollIntoView = () => {};
