@@ -208,7 +208,7 @@ def run_now(name: str, *, actor: Actor) -> ScheduledJob:
 
 def _not_started(fault: Fault) -> Conflict:
     message = _("The job was not started, because Redis %(fault)s. %(advice)s Then try again.")
-    return Conflict(message % {"fault": fault.text, "advice": fault.advice})
+    return Conflict(message % {"fault": _(fault.text), "advice": _(fault.advice)})
 
 
 def _record(action: Action, job: ScheduledJob, actor: Actor, **more: str) -> None:
@@ -334,7 +334,7 @@ def _problem(workers: Sequence[Worker], queue: QueueBacklog | None, *, has_begun
     ]
     if fault := _fault_of_redis():
         words = _("Redis %(fault)s, so no job is handed out. %(advice)s")
-        sentences.append(words % {"fault": fault.text, "advice": fault.advice})
+        sentences.append(words % {"fault": _(fault.text), "advice": _(fault.advice)})
     elif queue is not None and queue.tasks:
         tasks = ngettext(
             "%(number)s task waits, and no worker takes it. Start a worker.",

@@ -4,51 +4,57 @@ from __future__ import annotations
 
 from typing import Final
 
+from django.utils.translation import gettext_noop as _
+
 from config.faults import Fault
 
 _SILENT: Final = Fault(
-    text="does not answer",
-    advice="Start it, and look whether REDIS_URL is right, and begins with rediss:// where it speaks TLS.",
+    text=_("does not answer"),
+    advice=_(
+        "Start it, and look whether REDIS_URL is right, and begins with rediss:// where it speaks TLS."
+    ),
 )
 _REFUSED: Final = Fault(
-    text="refuses the user or the password",
-    advice="Look whether REDIS_URL is right.",
+    text=_("refuses the user or the password"),
+    advice=_("Look whether REDIS_URL is right."),
 )
 _SHUT_OUT: Final = Fault(
-    text="lets nobody in from another machine, because it has no password (protected mode)",
-    advice="Set a password (requirepass) in Redis, and name it in REDIS_URL.",
+    text=_("lets nobody in from another machine, because it has no password (protected mode)"),
+    advice=_("Set a password (requirepass) in Redis, and name it in REDIS_URL."),
 )
 _RIGHTS: Final = Fault(
-    text="does not let its user do all that Trellis needs",
-    advice="Give the user of REDIS_URL all keys, channels and commands: ~* &* +@all.",
+    text=_("does not let its user do all that Trellis needs"),
+    advice=_("Give the user of REDIS_URL all keys, channels and commands: ~* &* +@all."),
 )
 _CERTIFICATE: Final = Fault(
-    text="has a certificate that cannot be trusted, or is another host's",
-    advice="Look whether REDIS_URL names the host as the certificate does, and whether this machine trusts its issuer.",
+    text=_("has a certificate that cannot be trusted, or is another host's"),
+    advice=_(
+        "Look whether REDIS_URL names the host as the certificate does, and whether this machine trusts its issuer."
+    ),
 )
 _CROWDED: Final = Fault(
-    text="takes no more connections",
-    advice="Raise maxclients in Redis.",
+    text=_("takes no more connections"),
+    advice=_("Raise maxclients in Redis."),
 )
 _FULL: Final = Fault(
-    text="takes no writes, because its memory is full",
-    advice="Raise maxmemory, or look why tasks pile up.",
+    text=_("takes no writes, because its memory is full"),
+    advice=_("Raise maxmemory, or look why tasks pile up."),
 )
 _REPLICA: Final = Fault(
-    text="takes no writes, because it is a replica",
-    advice="Name the primary in REDIS_URL.",
+    text=_("takes no writes, because it is a replica"),
+    advice=_("Name the primary in REDIS_URL."),
 )
 _NO_DISK: Final = Fault(
-    text="takes no writes, because it cannot store its data",
-    advice="Look at the log of Redis, and whether its disk is full.",
+    text=_("takes no writes, because it cannot store its data"),
+    advice=_("Look at the log of Redis, and whether its disk is full."),
 )
 _LOADING: Final = Fault(
-    text="is still loading its data",
-    advice="Wait until it has.",
+    text=_("is still loading its data"),
+    advice=_("Wait until it has."),
 )
 _OTHER: Final = Fault(
-    text="refuses what Trellis asks",
-    advice="Look at the log of Redis.",
+    text=_("refuses what Trellis asks"),
+    advice=_("Look at the log of Redis."),
 )
 _BY_WORDS: Final = (
     (("denied redis is running in protected mode",), _SHUT_OUT),

@@ -30,7 +30,7 @@ from config.workspace_files.log import (
 )
 from config.workspace_files.offers import put_offers
 from config.workspace_files.providers import note_untested_keys, put_providers, try_new_keys
-from config.workspace_files.secrets import changed_secrets, secrets_in_force
+from config.workspace_files.secrets import Place, changed_secrets, secrets_in_force
 from config.workspace_files.servers import own_servers, put_server, server_files
 from config.workspace_files.shapes import WorkspaceFile, offers_in, read_document
 from config.workspace_files.spending import put_spending
@@ -113,12 +113,11 @@ def apply_file(
             delete_server(server=server, actor=target.actor)
         raise
     after = _Written.of(target)
-    new_secrets = changed_secrets(before.secrets, after.secrets)
-    for server in (
-        own_servers(target.pk).filter(is_active=True).exclude(pk__in=[s.pk for s in added])
-    ):
-        if any(place.startswith(f"servers.{server.name}.") for place in new_secrets):
-            _look_at(target, server)  # whoever changes a key wants to know whether it works
+    changed = changed_secrets(before.secrets, after.secrets)
+    names = [name for part, name, _what in changed if part == "servers"]
+    rows = own_servers(target.pk).filter(is_active=True, name__in=names)
+    for server in rows.exclude(pk__in=[one.pk for one in added]):
+        _look_at(target, server)  # whoever changes a key wants to know whether it works
     return before.changes_to(after, target)
 
 
@@ -127,7 +126,7 @@ class _Written:
     """A workspace as its file, and beside it what the file does not show."""
 
     text: str
-    secrets: Mapping[str, str]
+    secrets: Mapping[Place, str]
 
     @classmethod
     def of(cls, target: WorkspaceTarget) -> _Written:
@@ -142,7 +141,7 @@ class _Written:
         )
         return AppliedChanges(
             diff="\n".join(lines),
-            secrets=changed_secrets(self.secrets, after.secrets),
+            secrets=tuple(map(".".join, changed_secrets(self.secrets, after.secrets))),
             notes=tuple(target.notes),
         )
 

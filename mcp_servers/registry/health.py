@@ -119,13 +119,14 @@ def note_reading(
 
     The server's own row is neither written nor locked: a check never holds up whoever edits it.
 
-    A look that nobody asked for does not bring back what was disconnected, switched off or moved while it went on.
+    A look that nobody asked for does not bring back what was disconnected, switched off or moved while it went on, nor
+    the refusal of a key that was replaced meanwhile.
 
     Args:
         server: as it was when the look began.
         is_asked_for: a person asked for this look and sees what came out, so a failure counts at once.
     """
-    was_disconnected = server.state.status == ServerStatus.DISCONNECTED
+    began = server.state.status
     if isinstance(reading.error, AuthenticationRequired):
         note_lost_sign_in(server)  # first: its provider then tells what it means for the server
     states = ServerState.objects.for_workspace(server.workspace_id).select_related("server")
@@ -141,7 +142,8 @@ def note_reading(
         latency_ms=reading.latency_ms,
         error=_reason(server, reading),
     )
-    if before == ServerStatus.DISCONNECTED and not was_disconnected and not is_asked_for:
+    is_changed = before != began and before in (ServerStatus.DISCONNECTED, ServerStatus.CONNECTING)
+    if is_changed and not is_asked_for:
         return
     found: dict[str, object] = {"last_checked_at": now}
     if reading.lists is not None:

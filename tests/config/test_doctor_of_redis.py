@@ -9,12 +9,14 @@ import pytest
 import redis
 from django.test import Client
 from django.utils import timezone
+from django.utils.translation import override
 from pytest_django.fixtures import Settings
 
 from config import doctor
 from config.doctor import FindingState
 from config.installation.jobs import read_jobs, run_now
 from tests.factories import Tenant
+from tests.languages import translate
 from tests.own_redis import own_redis
 from tests.ports import free_port
 from workspaces.errors import Conflict
@@ -59,10 +61,12 @@ def test_a_redis_that_loses_tasks_or_takes_none_is_told(
         assert (answer.status_code, answer.json()["checks"]["cache"]) == (200, "failed")
 
 
-def test_why_redis_refuses_is_told(tenant: Tenant, settings: Settings, tmp_path: Path) -> None:
+def test_why_redis_refuses_is_told(
+    tenant: Tenant, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """REL-3111: an answer is not taken for silence, and a user who may write but not nudge is found.
 
-    REL-3133: the page of jobs has the same words.
+    REL-3133: the page of jobs has the same words. REL-3172: in the reader's language.
     """
     with own_redis(tmp_path) as url, redis.Redis.from_url(url) as client:
         client.acl_setuser(
@@ -96,3 +100,6 @@ def test_why_redis_refuses_is_told(tenant: Tenant, settings: Settings, tmp_path:
             assert words in read_jobs().problem
             with pytest.raises(Conflict, match=words):
                 run_now("audit.tasks.count_entries", actor=owner)
+        refusal = "refuses the user or the password"
+        with override(translate({refusal: "lehnt das Passwort ab"}, settings, monkeypatch)):
+            assert "Redis lehnt das Passwort ab" in read_jobs().problem

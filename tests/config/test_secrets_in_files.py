@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from audit.models import AuditEntry, AuditStream
+from audit.streams.services import StreamDraft, StreamStart, create_stream
 from chat.models import ModelProvider
 from config.workspace_files import WorkspaceTarget, apply_file
 from mcp_servers.models import McpServer
@@ -16,6 +17,8 @@ from workspaces.errors import InvalidInput
 
 _ADDRESS = "http://127.0.0.1:8899/mcp"
 """Where nobody listens."""
+_SERVER = {"transport": "streamable_http", "url": _ADDRESS}
+_SIEM = {"name": "SIEM", "kind": "webhook", "target": "https://siem.example.org/in"}
 
 
 @pytest.fixture
@@ -31,14 +34,12 @@ def place(tenant: Tenant) -> WorkspaceTarget:
         default_model="large",
         api_key=f"{CANARY}-key",
     )
-    siem = {"name": "SIEM", "kind": "webhook", "target": "https://siem.example.org/in"}
-    apply_file(place, {"streams": [{**siem, "headers": {"X-Key": f"{CANARY}-stream"}}]})
+    apply_file(place, {"streams": [{**_SIEM, "headers": {"X-Key": f"{CANARY}-stream"}}]})
     return WorkspaceTarget(tenant.workspace, tenant.actor("owner"))
 
 
 def _file(*, token: str, key: str = f"{CANARY}-key", stream: str = f"{CANARY}-stream") -> object:
     server = {"name": "far", "transport": "streamable_http", "auth_type": "bearer"}
-    siem = {"name": "SIEM", "kind": "webhook", "target": "https://siem.example.org/in"}
     provider = {"name": "Main", "base_url": "https://models.example.org/v1"}
     return {
         "servers": [
@@ -49,7 +50,7 @@ def _file(*, token: str, key: str = f"{CANARY}-key", stream: str = f"{CANARY}-st
             }
         ],
         "providers": [{**provider, "default_model": "large", "api_key": key}],
-        "streams": [{**siem, "headers": {"X-Key": stream}}],
+        "streams": [{**_SIEM, "headers": {"X-Key": stream}}],
     }
 
 
@@ -79,6 +80,36 @@ def test_another_secret_is_told_by_its_place(place: WorkspaceTarget) -> None:
     assert server.auth_config is not None
     assert server.auth_config.reveal_json("a test") == {"token": "renewed"}
     assert apply_file(place, wanted).is_none
+
+
+def test_a_client_without_a_secret_again_is_no_change(place: WorkspaceTarget) -> None:
+    """REL-3171: its connections had ended with each push, though nothing was told."""
+    client = {"client_id": "trellis", "client_secret": ""}
+    wanted = {"servers": [{**_SERVER, "name": "far", "auth_type": "oauth", "auth": client}]}
+    apply_file(place, wanted)
+    before = McpServer.objects.for_workspace(place.pk).get().updated_at
+    assert apply_file(place, wanted).is_none
+    assert McpServer.objects.for_workspace(place.pk).get().updated_at == before
+
+
+def test_the_places_of_rows_with_like_names_are_told_apart(
+    tenant: Tenant, place: WorkspaceTarget
+) -> None:
+    """REL-3171: of two streams with one name the file means the first, and only a server with another key is looked at."""
+    second = StreamDraft(name="SIEM", target=_SIEM["target"], headers={"X-Key": "of the second"})
+    create_stream(
+        workspace_id=place.pk,
+        actor=place.actor,
+        kind="webhook",
+        draft=second,
+        start=StreamStart.NOW,
+    )
+    http_server(tenant, _ADDRESS, name="far.away", auth_type="bearer", auth={"token": "first"})
+    away = {**_SERVER, "name": "far.away", "auth_type": "bearer", "auth": {"token": "second"}}
+    wanted = {"servers": [away], "streams": [{**_SIEM, "headers": {"X-Key": "renewed"}}]}
+    applied = apply_file(place, wanted)
+    assert applied.secrets == ("servers.far.away.auth", "streams.SIEM.headers")
+    assert [note.partition(" ")[0] for note in applied.notes] == ["“far.away”"]
 
 
 def test_another_secret_in_an_address_is_told(place: WorkspaceTarget) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import ViewportSize, expect
+from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.e2e.accessibility import expect_fits, expect_no_faults
 from tests.e2e.conftest import NewContext, screenshot
@@ -174,8 +174,18 @@ def test_back_closes_a_menu_before_it_leaves_the_chat(new_context: NewContext) -
     page.wait_for_url(chat)
 
 
+def expect_apart(left: Locator, right: Locator) -> None:
+    beside, box = left.bounding_box(), right.bounding_box()
+    assert beside
+    assert box
+    assert beside["x"] + beside["width"] <= box["x"]
+
+
 def test_settings_say_where_one_is_and_lead_to_all_of_them(new_context: NewContext) -> None:
-    """REL-3121: a menu on a phone, by keys and without scripts too; on a desk the same list is beside the page."""
+    """REL-3121: a menu on a phone, by keys and without scripts too; on a desk the same list is beside the page.
+
+    REL-3173: also where the screen is turned while the menu is open.
+    """
     page = new_context(viewport={"width": 390, "height": 800}, bypass_csp=True).new_page()
     enter(page, MEMBER, at="/account/sessions/")
     button = page.get_by_role("button", name="Settings Sessions")
@@ -190,8 +200,11 @@ def test_settings_say_where_one_is_and_lead_to_all_of_them(new_context: NewConte
     expect(nav).to_be_hidden()
     expect(button).to_be_focused()
     go_to_settings(page, "Usage")
-    expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
+    heading = page.get_by_role("heading", name="Usage", level=1)
+    expect(heading).to_be_visible()
+    page.get_by_role("button", name="Settings Usage").click()
     page.set_viewport_size({"width": 1280, "height": 500})
+    expect_apart(nav, heading)
     page.reload()
     expect(page.get_by_role("button", name="Settings Usage")).to_be_hidden()
     expect(nav.get_by_role("link", name="Usage")).to_be_in_viewport(ratio=0.9)

@@ -21,7 +21,7 @@ class _Page(NamedTuple):
     route: str
     needs_workspace: bool = True
     also: str = ""
-    """Another route that shows this page again, with what it refused."""
+    """Another route that shows this page: with what it refused, or to somebody who has no password yet."""
 
 
 class _Link(NamedTuple):
@@ -45,7 +45,12 @@ _GROUPS = (
         gettext_noop("Sign-in and access"),
         (
             _Page(gettext_noop("E-mail"), "account_email", False),
-            _Page(gettext_noop("Password"), "account_change_password", False),
+            _Page(
+                gettext_noop("Password"),
+                "account_change_password",
+                False,
+                also="account_set_password",
+            ),
             _Page(gettext_noop("Sessions"), "workspaces:sessions", False),
             _Page(gettext_noop("API tokens"), "workspaces:tokens"),
         ),

@@ -123,6 +123,8 @@ class Card:
     can_sign_in: bool
     needs_credentials: bool
     """Nobody can sign in: it wants others than those in its settings."""
+    can_enter_credentials: bool
+    """The reader's settings of it have a field for them; of the platform's servers its file has them."""
     people_connected: int | None
     """For whoever manages it, where each person signs in."""
 
@@ -316,6 +318,9 @@ def _card(
         can_sign_in=server.is_active and may_sign_in(actor, server),
         needs_credentials=state.status == ServerStatus.AUTH_REQUIRED
         and not server.waits_for_people,
+        can_enter_credentials=can_manage
+        and server.is_active
+        and server.scope != ServerScope.GLOBAL,
         people_connected=people
         if uses_own_accounts(server) and server.owner_id is None and can_manage
         else None,

@@ -276,16 +276,16 @@ def has_secrets_of(server: McpServer, draft: ServerDraft) -> bool:
     """Whether a server has all secrets of a draft already.
 
     Raises:
-        InvalidInput: one is to stay, and can no longer be read.
+        InvalidInput: one is to stay, and can no longer be read, or is none that its kind of authentication takes.
     """
-    given = (
-        ("auth_config", "auth", draft.auth),
-        ("headers", "headers", draft.headers),
-        ("env", "env", draft.env),
-    )
+    if draft.auth is not None:
+        given = merge_secrets(server.auth_config, draft.auth, "auth")
+        # As it would be stored: OAuth leaves out what is empty.
+        if not holds(server, "auth_config", read_auth(AuthType(server.auth_type), given)):
+            return False
     return all(
-        holds(server, name, merge_secrets(getattr(server, name), values, field))
-        for name, field, values in given
+        holds(server, name, merge_secrets(getattr(server, name), values, name))
+        for name, values in (("headers", draft.headers), ("env", draft.env))
         if values is not None
     )
 

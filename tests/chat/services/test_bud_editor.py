@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.utils import timezone, translation
-from django.utils.translation import override, trans_real
+from django.utils import timezone
+from django.utils.translation import override
 from pytest_django.fixtures import Settings
 
 from audit.actions import Action, Outcome
@@ -29,6 +29,7 @@ from mcp_servers.models import ApprovalOverride, McpServer, McpTool
 from tests.chat.conftest import Chat
 from tests.chat.services.buds import make_bud
 from tests.factories import Tenant, TwoTenants
+from tests.languages import translate
 from tests.mcp_servers.factories import http_server, stored_tool
 from workspaces.errors import Conflict, InvalidInput, PermissionDenied
 
@@ -75,13 +76,9 @@ def test_why_a_version_is_there_is_read_in_the_readers_language(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     """REL-3124: one text is stored for all, whoever saved it. One that nobody knows any more is shown as it is."""
-    settings.USE_I18N = True  # as with a second language
-    monkeypatch.setattr(translation, "_trans", type(translation._trans)())  # type: ignore[attr-defined]
-    catalogue = trans_real.translation("de")._catalog._catalogs[0]  # type: ignore[attr-defined]
-    monkeypatch.setitem(catalogue, FROM_FILE, "Aus einer Datei")
-    monkeypatch.setitem(catalogue, RESTORED, "Wieder Version %(number)s")
+    texts = {FROM_FILE: "Aus einer Datei", RESTORED: "Wieder Version %(number)s"}
     actor = tenant.actor("admin")
-    with override("de"):
+    with override(translate(texts, settings, monkeypatch)):
         text = write_bud(make_bud(tenant)).replace("Writer", "Typist").replace("writer", "typist")
         bud, _ = apply_bud(text, workspace_id=tenant.workspace.pk, person=tenant.admin, actor=actor)
         bud = update_bud(bud=bud, actor=actor, values={"name": "Poet"}, note="By hand")

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from config.admin import dashboard
 from mcp_servers.client import transports
-from mcp_servers.models import ApprovalOverride, McpServer, ServerStatus, StdioProgram
+from mcp_servers.models import ApprovalOverride, McpServer, ServerScope, ServerStatus, StdioProgram
 from mcp_servers.registry import discovery, services
 from mcp_servers.registry.services import ServerDraft
 from tests.factories import CANARY, Tenant, make_tenant
@@ -57,7 +57,10 @@ def test_whoever_manages_a_server_is_told_where_its_provider_has_moved_it(
 def test_whoever_manages_a_server_that_refuses_its_key_is_led_to_where_it_is_entered(
     page: Client, tenant: Tenant
 ) -> None:
-    """REL-3141: nobody is sent to sign in at a server that has no sign-in, neither by its card nor by the overview."""
+    """REL-3141: nobody is sent to sign in at a server that has no sign-in, neither by its card nor by the overview.
+
+    REL-3174: nor to a field that the settings of the platform's servers do not have.
+    """
     server = http_server(tenant, "https://tools.example.org/mcp")
     server.state.write(status=ServerStatus.AUTH_REQUIRED, status_reason="It refused.")
     at = f'href="{BASE}{server.pk}/settings/#id_auth_type"'
@@ -70,6 +73,12 @@ def test_whoever_manages_a_server_that_refuses_its_key_is_led_to_where_it_is_ent
     assert 'id="id_auth_type"' in page.get(f"{BASE}{server.pk}/settings/").content.decode()
     tiles = dashboard.read(tenant.workspace, tenant.actor("admin")).tiles
     assert tiles[0].note == "1 needs credentials"
+    server.scope = ServerScope.GLOBAL
+    server.save()
+    of_platform = tenant.client("admin").get(BASE).content.decode()
+    assert "Needs credentials" in of_platform
+    assert at not in of_platform
+    assert 'id="id_auth_type"' not in page.get(f"{BASE}{server.pk}/settings/").content.decode()
 
 
 def test_a_member_sees_and_cannot_change(

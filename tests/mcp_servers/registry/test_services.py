@@ -85,13 +85,19 @@ def test_another_way_to_a_server_is_tried_at_once(tenant: Tenant, keyed: McpServ
 def test_a_new_key_takes_back_what_was_said_of_the_old_one(
     tenant: Tenant, keyed: McpServer
 ) -> None:
-    """REL-3143: it says that it connects; a new name, and the mask, leave the refusal there."""
+    """REL-3143: it says that it connects; a new name, and the mask, leave the refusal there.
+
+    REL-3175: what a look says that began with the old one is not said of the new one, which is tried soon.
+    """
     keyed.state.write(status="auth_required", status_reason="Refused.")
     change(tenant, keyed, name="renamed", auth={"token": MASK})
     keyed.state.refresh_from_db()
     assert (keyed.state.status, keyed.state.status_reason) == ("auth_required", "Refused.")
     changed = change(tenant, keyed, auth={"token": "another"})
     assert (changed.state.status, changed.state.status_reason) == ("connecting", "")
+    health.note_reading(keyed, health.HealthReading(error=AuthenticationRequired("Refused.")))
+    changed.state.refresh_from_db()
+    assert (changed.state.status, changed.state.next_check_at) == ("connecting", None)
     health.note_reading(changed, health.HealthReading(error=AuthenticationRequired("Refused.")))
     keyed.state.refresh_from_db()
     assert (keyed.state.status, keyed.state.status_reason) == ("auth_required", "Refused.")

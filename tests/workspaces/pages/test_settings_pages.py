@@ -48,7 +48,10 @@ def test_each_page_of_settings_lists_all_and_marks_itself(tenant: Tenant) -> Non
 
 
 def test_settings_of_no_workspace_are_listed_without_those_of_one() -> None:
-    """REL-3121, SEC-461: also the page that signs out of all other browsers."""
+    """REL-3121, SEC-461: also the page that signs out of all other browsers.
+
+    REL-3176: whoever has no password yet is led to another page, which is marked all the same.
+    """
     client = Client()
     client.force_login(User.objects.create_user(email="nowhere@trellis.example", password=None))
     pages, _, _ = settings_of(client.get(PROFILE).content)
@@ -56,3 +59,6 @@ def test_settings_of_no_workspace_are_listed_without_those_of_one() -> None:
         *("Profile", "Appearance", "Time and formats", "Shortcuts"),
         *("E-mail", "Password", "Sessions"),
     ]
+    password = "/accounts/password/change/"
+    without_password = client.get(password, follow=True)
+    assert settings_of(without_password.content) == (pages, [password], "Password")
