@@ -28,7 +28,7 @@ import { type Origin, Result } from "../calls/result";
 import { comparedBy, comparing, dropCompared } from "./comparing";
 import { leaveOut } from "./leaving-out";
 import { dropMention, mentionOf } from "./mentions";
-import { dropUpload, mayTryAgain, tryAgain, type Upload, uploadsOf } from "./uploads";
+import { dropUpload, mayTryAgain, placesOf, tryAgain, type Upload, uploadsOf } from "./uploads";
 
 function DropButton({ label, onDrop }: { label: string; onDrop: () => void }) {
   return (
@@ -132,16 +132,23 @@ export function PickedChips(props: { draftKey: string; conversationId: string | 
   const bud = mentionOf(draftKey);
   const compared = comparedBy(draftKey);
   if (list.length + uploads.length + compared.length === 0 && !bud) return null;
+  const places = placesOf(list);
+  // A file that arrives keeps its place: another one would come under the pointer that is about to remove it.
+  const chips = [
+    ...list.map((one, index) => ({
+      at: places[index] ?? 0,
+      chip: <PickedChip key={keyOf(one)} one={one} onDrop={() => leaveOut(draftKey, one)} />,
+    })),
+    ...uploads.map((one) => ({
+      at: one.key,
+      chip: <UploadChip key={one.key} one={one} draftKey={draftKey} conversationId={conversationId} />,
+    })),
+  ].sort((a, b) => a.at - b.at);
   return (
     <ul class="chips" aria-label={bud || compared.length > 0 ? t.withMessage : t.attached}>
       {compared.length > 0 && <CompareChip draftKey={draftKey} models={compared} />}
       {bud && <MentionChip bud={bud} onDrop={() => dropMention(draftKey)} />}
-      {list.map((one) => (
-        <PickedChip key={keyOf(one)} one={one} onDrop={() => leaveOut(draftKey, one)} />
-      ))}
-      {uploads.map((one) => (
-        <UploadChip key={one.key} one={one} draftKey={draftKey} conversationId={conversationId} />
-      ))}
+      {chips.map(({ chip }) => chip)}
     </ul>
   );
 }

@@ -38,10 +38,20 @@ addEventListener("beforeunload", (event) => {
 /** In which order files that have arrived were chosen, by the ids of what came of them. */
 const places = new Map<string, number>();
 
+const placeOf = (one: Picked): number | undefined => (isFile(one) ? places.get(one.artifact_id) : undefined);
+
+/** Where each part of a message stands among the uploads, by their keys: what is no upload, with the one before it. */
+export function placesOf(list: readonly Picked[]): number[] {
+  let last = 0;
+  return list.map((one) => {
+    last = placeOf(one) ?? last;
+    return last;
+  });
+}
+
 /** Files stand in the order in which they were chosen, whichever was quicker: people write of "the first picture". */
 function sortChosen(draft: string): void {
   const list = picked.value[draft] ?? [];
-  const placeOf = (one: Picked) => (isFile(one) ? places.get(one.artifact_id) : undefined);
   const files = list.filter((one) => placeOf(one) !== undefined);
   files.sort((a, b) => (placeOf(a) ?? 0) - (placeOf(b) ?? 0));
   const sorted = list.map((one) => (placeOf(one) === undefined ? one : (files.shift() ?? one)));

@@ -76,6 +76,15 @@ it("REL-1256: files stand in the order in which they were chosen, whichever arri
   arrive("second.txt");
   await vi.waitFor(() => expect(along.picked.value.c?.map((one) => one.title)).toEqual(names));
   expect(haveArrived).toBe(true);
+  // REL-3177: one that arrives keeps its place beside one that cannot.
+  const two = [new File(["x".repeat(2000)], "huge.txt"), new File(["x"], "note.txt")];
+  void uploads.takeFiles("d", "d", two);
+  act(() => render(<chips.PickedChips draftKey="d" conversationId="d" />, at()));
+  const shown = () => [...at().querySelectorAll(".chip .truncate")].map((one) => one.textContent);
+  expect(shown()).toEqual(["huge.txt", "note.txt"]);
+  act(() => arrive("note.txt"));
+  await vi.waitFor(() => expect(along.picked.value.d?.length).toBe(1));
+  expect(shown()).toEqual(["huge.txt", "note.txt"]);
   vi.unstubAllGlobals();
 });
 
