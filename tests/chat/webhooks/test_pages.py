@@ -25,7 +25,9 @@ def test_a_webhook_is_added_tried_and_deleted(tenant: Tenant, program: Program) 
     [secret] = re.findall(r"whsec_[\w+/=]+", added)
     endpoint = WebhookEndpoint.objects.for_workspace(tenant.workspace).get()
     page = f"{home}{endpoint.pk}/"
-    assert secret not in client.get(page).content.decode()
+    shown = client.get(page).content.decode()
+    assert secret not in shown
+    assert f'action="{page}secret/"' in shown
     taken = client.post(f"{page}test/", follow=True).content.decode()
     assert "The program took a test event." in taken
     assert "delivered" in taken
