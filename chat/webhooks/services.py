@@ -71,11 +71,12 @@ def update_webhook(
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=endpoint.workspace_id)
     with transaction.atomic():
         hold(endpoint)
+        url = endpoint.url if url is None else url
+        events = endpoint.events if events is None else sorted(set(events))
+        _check(url, events)  # before the row has it: whoever shows the fault shows the row, too
         with tracked_change(endpoint, actor=actor):
-            endpoint.url = endpoint.url if url is None else url
-            endpoint.events = endpoint.events if events is None else sorted(set(events))
+            endpoint.url, endpoint.events = url, events
             endpoint.is_active = endpoint.is_active if is_active is None else is_active
-            _check(endpoint.url, endpoint.events)
             endpoint.save()
         if not endpoint.is_active:
             give_up_all(endpoint.workspace_id, endpoint.pk)

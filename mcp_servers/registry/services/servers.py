@@ -281,7 +281,7 @@ def _says_what_was_wrong(server: McpServer) -> bool:
 
 
 def _brings_secrets(draft: ServerDraft) -> bool:
-    """Whether a draft has other secrets than those that are stored."""
+    """Whether somebody entered secrets, which may be the stored ones once more."""
     given = (draft.auth, draft.headers, draft.env)
     return any(value != MASK for one in given if one for value in one.values())
 

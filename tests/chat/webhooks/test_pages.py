@@ -52,9 +52,15 @@ def test_a_webhook_is_changed_and_switched_off(tenant: Tenant) -> None:
         events=["turn.finished", "approval.wanted"],
     )
     page = reverse("chat:webhook", args=[tenant.workspace.slug, endpoint.pk])
-    faulty = client.post(page, {"url": "hook", "events": []})
+    faulty = client.post(page, {"url": "https://other.example.org/", "events": []})
     assert faulty.status_code == 422
-    assert faulty.content.decode().count("error") >= 2
+    assert faulty.context["form"].errors.keys() == {"events"}
+    refused = client.post(page, {"url": "ftp://hook.example.org/", "events": ["turn.finished"]})
+    assert refused.status_code == 422
+    assert refused.context["form"].errors.keys() == {"url"}
+    assert '<span class="mono-quiet break-all">https://hook.example.org/</span>' in (
+        refused.content.decode()
+    )
     entered = {"url": "https://other.example.org/", "events": ["approval.wanted"]}
     assert client.post(page, entered).status_code == 302
     client.post(f"{page}off/")
