@@ -123,7 +123,8 @@ export function Composer(props: ComposerProps) {
   /** What was typed meanwhile stays too. */
   const putBack = (words: string) => setText([words, draftOf(draftKey)].filter(Boolean).join("\n\n"));
   /** Words that are too long for a message stay in their field until the file that they became is there. */
-  const attach = async (words: string) => {
+  const attach = async () => {
+    const words = draftOf(draftKey);
     const file = new File([words], t.textFile, { type: "text/plain" });
     if (!(await take([file])) || draftOf(draftKey) !== words) return;
     setText("");
@@ -133,7 +134,7 @@ export function Composer(props: ComposerProps) {
     if (!isReady) return;
     if (isWaiting) return setWanted(true);
     if (isTooLong(text)) {
-      const attachIt = { label: t.attachText, run: () => void attach(text) };
+      const attachIt = { label: t.attachText, run: () => void attach() };
       return toast(t.tooLong(whole(boot.max_message_characters)), "bad", attachIt);
     }
     const words = text;

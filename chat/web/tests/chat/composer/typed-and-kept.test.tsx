@@ -266,12 +266,13 @@ it("REL-3165: a message that is too long becomes a file, and can be put back", a
   draw(<composer.Composer draftKey="long" label="Message" placeholder="" onSend={async () => {}} />);
   type("123456");
   press("Enter");
+  type("1234567");
   notes.toasts.value.at(-1)?.action?.run();
   await vi.waitFor(() => expect(field().value).toBe(""));
-  expect(await uploadsOf("long")[0]?.file.text()).toBe("123456");
+  expect(await uploadsOf("long")[0]?.file.text()).toBe("1234567");
   type("why?");
   act(() => notes.toasts.value.at(-1)?.action?.run());
-  expect(field().value).toBe("123456\n\nwhy?");
+  expect(field().value).toBe("1234567\n\nwhy?");
 });
 
 describe("REL-1356: what is typed on a card is there again after another chat was shown", () => {
