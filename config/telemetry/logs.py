@@ -123,6 +123,29 @@ class WithoutPlans(logging.Filter):
         return "CPendingDeprecationWarning" not in record.getMessage()
 
 
+_UNKNOWN_TASK: Final = "Received unregistered task"
+_UNREADABLE: Final = ("Received and deleted", "Received invalid task", "Can't decode message")
+
+
+class WithoutContents(logging.Filter):
+    """Names a task that a worker does not know or cannot read. Celery would write all that the message holds."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell that the line is written, after its values are taken out of it."""
+        text = str(record.msg)
+        reason = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if text.startswith(_UNKNOWN_TASK):
+            record.msg = "This worker does not know the task %s and drops it. Is its version older than the server's?"
+            record.args = (reason,)
+        elif text.startswith(_UNREADABLE):
+            record.msg = "This worker cannot read a message of its queue and drops it (%s)."
+            record.args = (type(reason).__name__ if isinstance(reason, Exception) else "no task",)
+        else:
+            return True
+        record.exc_info = record.exc_text = None
+        return True
+
+
 _STREAMS: Final = frozenset({"sync_streaming_content_wrapper", "async_streaming_content_wrapper"})
 """What the request log wraps around an answer that streams. It writes a line if that ends early, and raises on."""
 
@@ -208,6 +231,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "sparing": {"()": RateLimitFilter},
                 "once_per_failure": {"()": OncePerFailure},
                 "once_per_outage": {"()": OncePerOutage},
+                "without_contents": {"()": WithoutContents},
                 "without_plans": {"()": WithoutPlans},
             },
             "handlers": {
@@ -229,6 +253,7 @@ def configure_logging(*, level: str, as_json: bool) -> None:
                 "django_structlog": {"level": routine},
                 "celery": {"level": routine},
                 "celery.app.trace": {"filters": ["once_per_failure"]},
+                "celery.worker.consumer.consumer": {"filters": ["without_contents"]},
                 "py.warnings": {"filters": ["without_plans"]},
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},  # else it shows the headers of every answer

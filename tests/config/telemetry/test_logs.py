@@ -211,6 +211,27 @@ def test_plans_of_celery_for_its_next_version_are_no_lines(written: io.StringIO)
     assert "a disk is slow" in text
 
 
+def test_a_message_that_a_worker_cannot_handle_is_named_alone(written: io.StringIO) -> None:
+    """SEC-1221: Celery writes all that it holds, with a traceback."""
+    held = "what a task was given"
+    unknown = KeyError("chat.tasks.of_tomorrow")
+    try:
+        raise unknown
+    except KeyError:
+        consumer.error(consumer.UNKNOWN_TASK_ERROR, unknown, held, held, held, exc_info=True)
+    consumer.error(consumer.INVALID_TASK_ERROR, ValueError(held), held, exc_info=True)
+    consumer.warn(consumer.UNKNOWN_FORMAT, held)
+    consumer.crit(consumer.MESSAGE_DECODE_ERROR, ValueError(held), "json", "utf-8", held, held)
+    consumer.error(consumer.CONNECTION_ERROR, "redis://r", OSError("a wire is cut"), "")
+    text = written.getvalue()
+    assert "chat.tasks.of_tomorrow" in text
+    assert text.count("ValueError") == 2
+    assert "no task" in text
+    assert "a wire is cut" in text
+    assert held not in text
+    assert "Traceback" not in text
+
+
 def test_a_request_that_fails_is_named_without_its_query(written: io.StringIO) -> None:
     """SEC-683: there stand an issuer's codes; Django hands the whole request on when the database is away."""
     request = RequestFactory().get("/oauth/mcp/1/callback?code=abc123def&state=ghi456")
