@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from django.core.exceptions import SuspiciousOperation
 from opentelemetry import trace
 
+from workspaces.errors import NotFound, PermissionDenied
 from workspaces.process.outages import TELL_SECONDS
 from workspaces.process.unused_libraries import without
 
@@ -175,6 +176,15 @@ def name_request(logger: object, method: str, event: EventDict) -> EventDict:
     return event
 
 
+def name_refusal(logger: object, method: str, event: EventDict) -> EventDict:
+    """Write a line without a traceback of a download whose reader lost the right to it. There is nothing to mend."""
+    reason = sys.exception()
+    if event.get("event") == "streaming_failed" and isinstance(reason, NotFound | PermissionDenied):
+        event.pop("exc_info", None)
+        event.update(level="info", reason=type(reason).__name__)
+    return event
+
+
 _SHARED: Final[list[structlog.typing.Processor]] = [
     structlog.contextvars.merge_contextvars,
     add_trace,
@@ -186,6 +196,7 @@ _SHARED: Final[list[structlog.typing.Processor]] = [
 _OURS: Final[list[structlog.typing.Processor]] = [
     structlog.stdlib.filter_by_level,
     *_SHARED,
+    name_refusal,
     structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
 ]
 """Loggers keep this list from their first line on, so it stays the same one."""

@@ -41,6 +41,7 @@ from config.telemetry.log_writing import write_beside, write_the_rest
 from config.telemetry.logs import MOST_A_MINUTE, configure_logging
 from tests.fakes.mcp_server import Receive, Scope, Send, listening, reply
 from workspaces import outbound
+from workspaces.errors import PermissionDenied
 from workspaces.redaction import remember_secret
 
 SECRET = "canary-4f1c9a7e2b"
@@ -258,6 +259,14 @@ def send_a_part(_request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
+def send_while_allowed(_request: HttpRequest) -> StreamingHttpResponse:
+    def parts() -> Iterator[bytes]:
+        yield b"one"
+        raise PermissionDenied
+
+    return StreamingHttpResponse(parts())
+
+
 @api_view()
 @authentication_classes([])
 @permission_classes([])
@@ -275,6 +284,7 @@ urlpatterns = [
     path("away/", be_away),
     path("lost/", lose_database),
     path("part/", send_a_part),
+    path("refused/", send_while_allowed),
     path("api/lost/", miss_the_log),
 ]
 
@@ -313,6 +323,23 @@ def test_a_download_that_ends_early_is_told_once(written: io.StringIO) -> None:
     text = written.getvalue()
     assert text.count("ValueError: half of it") == 1
     assert "it fell over" in text
+
+
+@override_settings(
+    ROOT_URLCONF=__name__, MIDDLEWARE=["config.serving.middleware.RequestLogMiddleware"]
+)
+def test_a_download_that_loses_its_right_is_a_line(written: io.StringIO) -> None:
+    """REL-2002: without a traceback, and no error. Whoever runs Trellis has nothing to mend."""
+    answer: Any = Client().get("/refused/")
+    with pytest.raises(PermissionDenied) as refused:
+        list(answer.streaming_content)
+    logging.getLogger("daphne.server").error("Exception inside", exc_info=refused.value)
+    text = written.getvalue()
+    [line] = [one for one in text.splitlines() if "PermissionDenied" in one]
+    assert "streaming_failed" in line
+    assert "error" not in line
+    assert "Traceback" not in text
+    assert "Exception inside" not in text
 
 
 def test_a_task_that_fails_is_told_once(written: io.StringIO) -> None:
