@@ -74,7 +74,7 @@ def test_a_call_ends_with_the_access_of_its_client(
     end(tenant)
     answer = call.answer()
     assert (answer["id"], answer["error"]["message"]) == (7, access.AccessEnded().message)
-    assert watched.cancelled == [60]
+    wait_until(lambda: watched.cancelled == [60])
     assert ended(tenant) == ["cancelled"]
 
 
@@ -108,7 +108,7 @@ def test_a_call_goes_on_while_its_client_is_signed_in(tenant: Tenant, watched: F
     for sign_in in ClientSignIn.objects.for_workspace(tenant.workspace):
         end_sign_in(sign_in=sign_in, actor=tenant.actor("member"))
     assert call.answer()["error"]["message"] == access.AccessEnded().message
-    assert watched.cancelled == [60]
+    wait_until(lambda: watched.cancelled == [60])
 
 
 def _make_member(tenant: Tenant) -> None:
@@ -136,7 +136,7 @@ def test_a_trial_ends_with_the_right_to_try(
     end(tenant)
     detail = trial.answer()["errors"][0]
     assert (trial.status, detail["code"]) == (403, "access_ended")
-    assert watched.cancelled == [60]
+    wait_until(lambda: watched.cancelled == [60])
     assert ended(tenant) == ["cancelled"]
 
 
