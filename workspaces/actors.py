@@ -37,7 +37,7 @@ class Source(StrEnum):
 class Actor:
     kind: ActorKind
     label: str
-    """E-mail address of a person, or the name of the part of the system."""
+    """E-mail address of a person, or the name of the part of the system, in words that auditors read."""
     source: Source
     user_id: UUID | None = None
     workspace_id: UUID | None = None

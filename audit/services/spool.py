@@ -263,7 +263,7 @@ def _declare_loss(details: dict[str, Any]) -> None:
     record(
         EntryDraft(
             action=Action.LOG_LOSS,
-            actor=Actor.system(label="spool", source=Source.TASK, workspace_id=None),
+            actor=Actor.system(label="audit log", source=Source.TASK, workspace_id=None),
             workspace_id=None,
             details=details,
         )

@@ -106,6 +106,6 @@ def forget_old_drafts() -> int:
 
 def _forget_old(draft: Bud) -> bool:
     workspace_id = draft.workspace_id
-    actor = Actor.system(label="forget_old_drafts", source=Source.TASK, workspace_id=workspace_id)
+    actor = Actor.system(label="drafts", source=Source.TASK, workspace_id=workspace_id)
     forget_draft(draft=draft, actor=actor)
     return True

@@ -354,7 +354,7 @@ def _cancel(run: CheckRun, note: str) -> None:
 
 def _clean_up(run: CheckRun) -> None:
     """Erase the copy of the bud with its chats, and runs beyond those that are kept."""
-    actor = Actor.system(label="check_runs", source=Source.TASK, workspace_id=run.workspace_id)
+    actor = Actor.system(label="checks", source=Source.TASK, workspace_id=run.workspace_id)
     draft = Bud.objects.for_workspace(run.workspace_id).find(run.draft_id) if run.draft_id else None
     if draft is not None:
         forget_tests(draft=draft, actor=actor)

@@ -115,7 +115,7 @@ def _sweep(label: str, rows: Any, take: Callable[[Conversation, Actor], bool]) -
     def take_one(conversation: Conversation) -> bool:
         workspace_id = conversation.workspace_id
         return take(
-            conversation, Actor.system(label=label, source=Source.TASK, workspace_id=workspace_id)
+            conversation, Actor.system(label="chats", source=Source.TASK, workspace_id=workspace_id)
         )
 
     return sweep(rows, take_one, label=label, most=MOST_ERASED)

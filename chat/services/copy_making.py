@@ -229,9 +229,7 @@ def _finish(row: DataCopy) -> None:
     row.total = row.position
     row.finished_at = now
     row.expires_at = now + timedelta(days=settings.TRELLIS.data_copy_days)
-    system = Actor.system(
-        label="make_data_copies", source=Source.TASK, workspace_id=row.workspace_id
-    )
+    system = Actor.system(label="copies of data", source=Source.TASK, workspace_id=row.workspace_id)
     ready = [CopyStatus.READY.value]
     earlier = DataCopy.objects.for_workspace(row.workspace_id).filter(
         owner_id=row.owner_id, status__in=ready

@@ -128,7 +128,7 @@ def erase_old() -> int:
 
 def _erase_over(row: DataCopy) -> bool:
     workspace_id = row.workspace_id
-    actor = Actor.system(label="erase_data_copies", source=Source.TASK, workspace_id=workspace_id)
+    actor = Actor.system(label="copies of data", source=Source.TASK, workspace_id=workspace_id)
     return end_copy(row, [CopyStatus.READY.value], CopyStatus.ERASED, actor)
 
 

@@ -96,7 +96,7 @@ def _expire(overdue: ToolCall) -> bool:
     with changing(overdue.turn.conversation_id, workspace_id) as changes:
         call = _fetch(overdue.pk, workspace_id)
         actor = Actor.system(
-            label="resolutions",
+            label="approvals",
             source=Source.TASK,
             workspace_id=workspace_id,
             on_behalf_of=call.turn.asked_by.email,

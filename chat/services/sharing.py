@@ -102,7 +102,7 @@ def end_expired() -> int:
 
 def _end_expired(shared: SharedChat) -> bool:
     workspace_id = shared.workspace_id
-    actor = Actor.system(label="end_shared_chats", source=Source.TASK, workspace_id=workspace_id)
+    actor = Actor.system(label="shared chats", source=Source.TASK, workspace_id=workspace_id)
     return _stop(shared, actor, only_expired=True)
 
 

@@ -30,7 +30,7 @@ CONTENT = Path(__file__).with_name("workspace.yaml")
 def seed_demo() -> Workspace:
     """Make what is missing of the demo; what people have changed stays as they changed it."""
     workspace = seed_people()
-    platform = Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
+    platform = Actor.system(label="demo content", source=Source.COMMAND, workspace_id=workspace.pk)
     for seed in PROGRAMS:
         ensure_program(seed=seed, actor=platform)
     # The demo's admin looks at the servers first, and so accepts the tools that they have today.

@@ -61,4 +61,4 @@ def takes_known_password() -> bool:
 
 
 def _seeder(workspace: Workspace) -> Actor:
-    return Actor.system(label="seed_demo", source=Source.COMMAND, workspace_id=workspace.pk)
+    return Actor.system(label="demo content", source=Source.COMMAND, workspace_id=workspace.pk)

@@ -15,6 +15,7 @@ CLASS: Final = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
 GIVEN: Final = {"Command", "DatabaseWrapper", "Migration", "AnswerInput"}
 #: Neither says what a value is or a function gives: each could be any.
 EMPTY: Final = {"told", "said"}
+WORKER: Final = re.compile(r'Actor\.system\(\s*label="([^"]*)",\s*source=Source\.TASK')
 MAYBE_EMPTY: Final = re.compile(rf"\b_*({'|'.join(EMPTY)})_*\s*([=:,()]|in\b)")
 """What may make such a name. Most prose has no such sign behind these words, so fewer files are parsed."""
 
@@ -50,3 +51,15 @@ def test_nothing_has_a_name_that_says_nothing() -> None:
                     ) if name.strip("_") in EMPTY:
                         found.append(f"{path.relative_to(ROOT)}:{node.lineno} {name}")
     assert found == []
+
+
+def test_the_log_names_parts_of_trellis_in_words() -> None:
+    """Ours: auditors read who did it, such as "shared chats", and no function's name. Commands have their own."""
+    names = {
+        name
+        for app in APPS
+        for path in (ROOT / app).rglob("*.py")
+        for name in WORKER.findall(path.read_text(encoding="utf-8"))
+    }
+    assert {name for name in names if "_" in name} == set()
+    assert "shared chats" in names
