@@ -4,6 +4,7 @@ import "./browser/input-method";
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { ConnectionBanner } from "./app/banner";
+import { boot } from "./app/boot";
 import { later } from "./app/later";
 import { askBeforeLeaving, LeavingDialog } from "./app/leaving";
 import { conversationPath, homePath, place } from "./app/place";
@@ -39,7 +40,8 @@ import { watchWaiting } from "./waiting/watch";
 
 const ConversationView = later(
   () => import("./chat/conversation").then((module) => module.ConversationView),
-  ChatOnItsWay,
+  // A page that the browser kept has the code of a chat beside it (config/serving/installing.py).
+  { Meanwhile: ChatOnItsWay, isKept: boot.is_kept },
 );
 const SearchDialog = later(() => import("./sidebar/search").then((module) => module.SearchDialog));
 // Whoever moves or types is about to open one, or to search: what they type next is for a field that has to be there.

@@ -18,15 +18,16 @@ export function tellMissing(): void {
 
 /**
  * A part of the page whose code comes when it is first shown; the first load of the page goes without it.
- * Until then `Meanwhile` stands in its place, if there is one.
+ * Until then `Meanwhile` stands in its place, if there is one. What is kept in the browser (`isKept`) needs no
+ * connection.
  */
 export function later<Props extends object>(
   load: () => Promise<FunctionComponent<Props>>,
-  Meanwhile?: FunctionComponent,
+  { Meanwhile, isKept }: { Meanwhile?: FunctionComponent; isKept?: boolean } = {},
 ): Later<Props> {
   let loaded: FunctionComponent<Props> | undefined;
   const fetched = async () => {
-    loaded ??= await fetchPart(load);
+    loaded ??= await fetchPart(load, isKept);
   };
   const Component: Later<Props> = (props) => {
     const [, setLoaded] = useState(loaded !== undefined);

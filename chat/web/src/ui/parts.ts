@@ -5,10 +5,11 @@ class Away extends Error {}
 
 /**
  * Fetch a part's code. Without a connection it is not asked for: browsers remember until the page is loaded anew that
- * a module could not be fetched, and would refuse it once the connection is back.
+ * a module could not be fetched, and would refuse it once the connection is back. One that the browser keeps
+ * (`isKept`) comes all the same.
  */
-export async function fetchPart<Part>(load: () => Promise<Part>): Promise<Part> {
-  if (!navigator.onLine) throw new Away();
+export async function fetchPart<Part>(load: () => Promise<Part>, isKept = false): Promise<Part> {
+  if (!navigator.onLine && !isKept) throw new Away();
   return load();
 }
 

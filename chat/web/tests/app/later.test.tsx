@@ -22,10 +22,7 @@ it("shows what came between its first drawing and what follows it", async () => 
 });
 
 it("REL-3144: shows something else in its place until it has come", async () => {
-  const Later = later(
-    async () => View,
-    () => <p>on its way</p>,
-  );
+  const Later = later(async () => View, { Meanwhile: () => <p>on its way</p> });
   render(<Later />, root);
   expect(root.textContent).toBe("on its way");
   await vi.waitFor(() => expect(root.textContent).toBe("here"));
@@ -62,6 +59,14 @@ it("REL-1358: is not asked for without a connection, for browsers remember that,
   expect([load.mock.calls.length, root.textContent]).toEqual([0, ""]);
   online.mockReturnValue(true);
   dispatchEvent(new Event("online"));
+  await vi.waitFor(() => expect(root.textContent).toBe("here"));
+  online.mockRestore();
+});
+
+it("REL-575: comes without a connection where the browser keeps it", async () => {
+  const online = vi.spyOn(navigator, "onLine", "get").mockReturnValue(false);
+  const Later = later(async () => View, { isKept: true });
+  render(<Later />, root);
   await vi.waitFor(() => expect(root.textContent).toBe("here"));
   online.mockRestore();
 });
