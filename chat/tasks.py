@@ -108,8 +108,11 @@ def expire_inputs() -> int:
 @shared_task
 @scheduled(crontab(minute=29), _("Remove files that no chat or bud uses any more"))
 def sweep_artifacts() -> int:
-    """Remove contents of files that no row names any more."""
-    return cleaning_up.sweep()
+    """Remove contents of files that no row names any more; not after a restore, before somebody has looked at it.
+
+    Till then a newer backup may be brought back, whose rows name what this database does not know of.
+    """
+    return 0 if restore_detection.is_unconfirmed() else cleaning_up.sweep()
 
 
 @shared_task
@@ -118,7 +121,10 @@ def erase_deleted_conversations() -> int:
     """Delete conversations that nobody uses any more, where the platform wants that.
 
     Erase those deleted long ago, temporary ones whose hours are over, and copies of people's data whose days are over.
+    An old backup has many of these at once, so nothing goes before somebody has looked at the restore.
     """
+    if restore_detection.is_unconfirmed():
+        return 0
     conversation_sweeps.delete_idle()
     import_reading.forget_old()
     data_copies.erase_old()

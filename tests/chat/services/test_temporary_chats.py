@@ -27,8 +27,10 @@ from tests.chat.conftest import Chat
 from tests.chat.services.talks import talk
 from tests.chat.services.waiting_calls import waiting_call
 from tests.factories import Tenant, TwoTenants, make_tenant
+from workspaces import restore_detection
 from workspaces.database import database_now
 from workspaces.errors import Conflict
+from workspaces.models import Installation
 
 
 def call(
@@ -164,12 +166,15 @@ def test_it_is_erased_some_hours_after_its_last_activity(acme: Tenant, settings:
 
 
 def test_the_days_of_the_platform_hold_for_it_too(acme: Tenant, settings: Settings) -> None:
-    """REL-1011: where conversations are kept for less, so is a temporary one."""
+    """REL-1011, REL-3181: where conversations are kept for less, so is a temporary one; after a restore all stay."""
     changed = {"temporary_conversation_hours": 72, "idle_conversation_days": 2}
     settings.TRELLIS = settings.TRELLIS.model_copy(update=changed)
     assert temporary_hours() == 48
     row = temporary(acme)
     hours_ago(row, 49)
+    Installation.objects.update_or_create(defaults={"restored_at": database_now()})
+    assert erase_deleted_conversations() == 0
+    assert restore_detection.confirm()
     assert erase_deleted_conversations() == 1
     assert not Conversation.objects.for_workspace(acme.workspace).exists()
 
