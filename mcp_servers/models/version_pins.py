@@ -59,16 +59,18 @@ def version_problem(command: str, args: Sequence[str]) -> str:
         return _("It asks for the latest version. Name an exact one.")
     if name in _SHELLS and any(arg.startswith("-") and "c" in arg for arg in rest[:3]):
         return _("It runs a shell's text, which names no version. Name the program itself.")
+    if name in _NODE_RUNNERS | _PYTHON_RUNNERS and not _package(rest):
+        return _names_no_package(rest)
     if name in _NODE_RUNNERS:
         package = _package(rest)
-        if package and not package.startswith(("/", "./")) and not _NODE_PIN.fullmatch(package):
+        if not package.startswith(("/", "./")) and not _NODE_PIN.fullmatch(package):
             return _("“%(package)s” names no exact version, such as %(value)s@1.2.3.") % {
                 "package": package[:100],
                 "value": package[:60].partition("@")[0] or "package",
             }
     if name in _PYTHON_RUNNERS:
         package = _package([arg for arg in rest if arg != "run"])
-        if package and not _PYTHON_PIN.fullmatch(package):
+        if not _PYTHON_PIN.fullmatch(package):
             return _("“%(package)s” names no exact version, such as package==1.2.3.") % {
                 "package": package[:100]
             }
@@ -140,6 +142,16 @@ def _package(args: Sequence[str]) -> str:
         elif not word.startswith("-"):
             return word
     return ""
+
+
+def _names_no_package(args: Sequence[str]) -> str:
+    for arg in args:
+        if arg.startswith("-") and " " in arg:
+            return _("“%(argument)s” holds several arguments. Enter each by itself.") % {
+                "argument": arg[:100]
+            }
+    # Without one, npx starts a shell that reads what Trellis writes to it.
+    return _("It names no package to run, such as package@1.2.3.")
 
 
 def _files(command: str, args: Sequence[str]) -> Iterator[Path]:

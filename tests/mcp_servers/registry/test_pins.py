@@ -40,12 +40,27 @@ OWNER = Actor.system(source=Source.COMMAND, workspace_id=None)
         ("/usr/bin/docker", ["run", "-i", "mcp/time:latest"]),
         ("/bin/sh", ["-c", "npx -y server"]),
         ("/usr/bin/env", ["A=1", "npx", "server"]),
+        ("/usr/bin/npx", ["-c", "server"]),
     ],
 )
 def test_that_a_program_without_an_exact_version_is_refused(command: str, args: list[str]) -> None:
     """SEC-43: the check of the catalogue fails on an unpinned entry."""
     assert version_pins.version_problem(command, args)
     with pytest.raises(ValidationError, match=r"args|version|digest|shell"):
+        StdioProgram(slug="p", title="P", command=command, args=args).clean()
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "reason"),
+    [
+        ("/usr/bin/npx", ["-y server@1.2.3"], "“-y server@1.2.3” holds several arguments"),
+        ("/usr/bin/npx", ["-y"], "names no package"),
+        ("/usr/bin/uvx", [], "names no package"),
+    ],
+)
+def test_that_a_runner_is_given_a_package(command: str, args: list[str], reason: str) -> None:
+    """SEC-1224: what a person writes on one line is one argument, and names none."""
+    with pytest.raises(ValidationError, match=reason):
         StdioProgram(slug="p", title="P", command=command, args=args).clean()
 
 
