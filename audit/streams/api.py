@@ -313,6 +313,8 @@ class PlatformStreamViewSet(StreamViewSet, PlatformViewSet):
 
 
 def _find_unused(kind: str, values: dict[str, Any]) -> dict[str, list[str]]:
-    """Refuse what a kind of stream does not use, instead of dropping it silently."""
+    """Refuse what a kind of stream does not use, instead of dropping it silently. Empty, it comes as it was shown."""
     unused = ("headers",) if kind == AuditStream.Kind.SYSLOG else _ONLY_OF_SYSLOG
-    return {name: [_("This kind of stream does not use it.")] for name in unused if name in values}
+    return {
+        name: [_("This kind of stream does not use it.")] for name in unused if values.get(name)
+    }

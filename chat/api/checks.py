@@ -140,6 +140,9 @@ class CheckRunOutput(serializers.Serializer[Any]):
 class CheckPlanInput(serializers.Serializer[Any]):
     """When the checks run without somebody asking for it."""
 
+    also_shown = frozenset({"person", "next_at", "trouble"})
+    """What `CheckPlanOutput` says besides may come with it."""
+
     before_saving = serializers.BooleanField(
         required=False,
         help_text="A change is saved only after they have passed with it, unless somebody insists.",

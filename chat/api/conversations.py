@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -75,7 +75,12 @@ class NewConversation(serializers.Serializer[Any]):
 
 
 class ConversationChanges(serializers.Serializer[Any]):
-    title = serializers.CharField(max_length=200, required=False)
+    title = serializers.CharField(
+        max_length=200,
+        required=False,
+        allow_blank=True,
+        help_text="Empty only as long as it has none: then Trellis gives it one.",
+    )
     is_pinned = serializers.BooleanField(required=False)
     is_archived = serializers.BooleanField(required=False)
     mcp_config_overrides = serializers.DictField(required=False)
@@ -231,6 +236,10 @@ class ConversationViewSet(
         """Rename, pin, archive, or change which bud, model and tools it uses."""
         conversation = self.get_object()
         changes = self.read(ConversationChanges, partial=True)
+        if changes.get("title") == conversation.title:
+            del changes["title"]  # it came back, and nobody has chosen it
+        elif not changes.get("title", "given"):
+            raise ValidationError({"title": [_("A title needs at least one letter.")]}, "blank")
         if "bud_id" in changes:
             rows = Bud.objects.for_workspace(self.workspace).visible_to(self.person)
             buds = rows.select_related("provider")

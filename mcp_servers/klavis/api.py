@@ -23,7 +23,7 @@ from mcp_servers.klavis.models import (
     KlavisInstance,
     KlavisRemoval,
 )
-from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
+from mcp_servers.pages.api.common import WhereUsedInput, where_used
 from workspaces.api import KeysetPagination, ListRows, Scopes, WorkspaceViewSet
 from workspaces.errors import NotFound
 from workspaces.outbound import MAX_URL_LENGTH
@@ -71,7 +71,7 @@ def _services() -> serializers.ListField:
     )
 
 
-class HostedInput(StrictSerializer):
+class HostedInput(serializers.Serializer[Any]):
     """What may be changed."""
 
     is_read_only = serializers.BooleanField(required=False)
@@ -85,7 +85,7 @@ class StrataInput(WhereUsedInput):
     services = _services()
 
 
-class CredentialInput(StrictSerializer):
+class CredentialInput(serializers.Serializer[Any]):
     """What a service asks for."""
 
     secret = serializers.CharField(
@@ -135,8 +135,11 @@ class HostedAccountOutput(serializers.Serializer[Any]):
         return len(account.catalogue)
 
 
-class HostedAccountInput(StrictSerializer):
+class HostedAccountInput(serializers.Serializer[Any]):
     """What may be set; a field that is left out stays as it is."""
+
+    also_shown = frozenset({"has_key", "problem", "checked_at", "services"})
+    """What `HostedAccountOutput` says besides may come with it."""
 
     base_url = serializers.CharField(
         required=False,

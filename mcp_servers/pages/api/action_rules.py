@@ -12,7 +12,6 @@ from rest_framework.response import Response
 
 from mcp_servers.client.values import Effect
 from mcp_servers.models import ActionRule, McpServer
-from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.registry.rights import require_to_manage
 from mcp_servers.registry.services.actions import remove_action_rule, set_action_rule
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -39,7 +38,7 @@ class ActionRuleOutput(serializers.ModelSerializer[ActionRule]):
         read_only_fields = fields
 
 
-class ActionRuleInput(StrictSerializer):
+class ActionRuleInput(serializers.Serializer[Any]):
     """A rule as somebody wants it."""
 
     server_id = serializers.UUIDField(help_text="A server that a provider hosts.")

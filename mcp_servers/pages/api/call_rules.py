@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from mcp_servers.client.values import Effect
 from mcp_servers.models import Approver, CallRule
 from mcp_servers.models.rule_conditions import LONGEST_TEXT, MOST_CONDITIONS, Operator
-from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.registry.consent.rule_words import reason_in_words, words_of
 from mcp_servers.registry.services.call_rules import (
     LONGEST_NAME,
@@ -47,7 +46,7 @@ def _names(**options: Any) -> serializers.ListField:
     return serializers.ListField(child=child, max_length=MOST_NAMES, help_text=_NAMES, **options)
 
 
-class ConditionField(StrictSerializer):
+class ConditionField(serializers.Serializer[Any]):
     """A condition on one value of the arguments."""
 
     path = serializers.CharField(
@@ -85,7 +84,7 @@ class CallRuleOutput(serializers.ModelSerializer[CallRule]):
         return words_of(rule)
 
 
-class CallRuleInput(StrictSerializer):
+class CallRuleInput(serializers.Serializer[Any]):
     """What a rule says."""
 
     name = serializers.CharField(max_length=100)
@@ -120,7 +119,7 @@ class CallRuleInput(StrictSerializer):
     )
 
 
-class TryRulesInput(StrictSerializer):
+class TryRulesInput(serializers.Serializer[Any]):
     """A call that nobody makes."""
 
     server = serializers.CharField(max_length=LONGEST_NAME)

@@ -13,7 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import McpServer
-from mcp_servers.pages.api.common import StrictSerializer, WhereUsedInput, where_used
+from mcp_servers.pages.api.common import WhereUsedInput, where_used
 from mcp_servers.registry.catalogue import services
 from mcp_servers.registry.catalogue.listing import entry_of, list_entries
 from mcp_servers.registry.catalogue.values import AuthKind, CatalogueEntry, InstallableBy
@@ -53,7 +53,7 @@ class CatalogueEntryOutput(serializers.Serializer[Any]):
     installed = CatalogueInstalledOutput(many=True)
 
 
-class CatalogueEntryInput(StrictSerializer):
+class CatalogueEntryInput(serializers.Serializer[Any]):
     """Which entry is meant."""
 
     source = serializers.CharField(max_length=20)  # type: ignore[assignment]  # the name on the wire

@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from mcp_servers.models import GlobalServer, McpServer
-from mcp_servers.pages.api.common import StrictSerializer, TextMapField, WhereUsedInput, where_used
+from mcp_servers.pages.api.common import TextMapField, WhereUsedInput, where_used
 from mcp_servers.pages.api.servers import ServerOutput
 from mcp_servers.registry.files.file_format import MAX_FILE_BYTES
 from mcp_servers.registry.scopes import lists, platform
@@ -35,13 +35,13 @@ class OfferOutput(serializers.Serializer[Any]):
     problem = serializers.CharField()
 
 
-class OnInput(StrictSerializer):
+class OnInput(serializers.Serializer[Any]):
     """On or off."""
 
     is_on = serializers.BooleanField()
 
 
-class ListInput(StrictSerializer):
+class ListInput(serializers.Serializer[Any]):
     """A list of servers."""
 
     servers = serializers.CharField(

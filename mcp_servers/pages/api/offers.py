@@ -18,7 +18,7 @@ from mcp_servers.gate import get_prompt, read_resource
 from mcp_servers.gate.access import for_manager
 from mcp_servers.models import McpPrompt, McpResource
 from mcp_servers.models.resources import MAX_URI_LENGTH
-from mcp_servers.pages.api.common import StrictSerializer, TextMapField
+from mcp_servers.pages.api.common import TextMapField
 from mcp_servers.registry import services
 from mcp_servers.registry.rights import require_to_manage
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
@@ -72,13 +72,13 @@ class ServerPromptOutput(serializers.ModelSerializer[McpPrompt]):
         read_only_fields = fields
 
 
-class OfferSwitchInput(StrictSerializer):
+class OfferSwitchInput(serializers.Serializer[Any]):
     """On or off."""
 
     is_enabled = serializers.BooleanField()
 
 
-class ReadInput(StrictSerializer):
+class ReadInput(serializers.Serializer[Any]):
     """Which address of a template is meant."""
 
     uri = serializers.CharField(
@@ -102,7 +102,7 @@ class ReadOutput(serializers.Serializer[Any]):
         return [part.as_json() for part in outcome.content]
 
 
-class FillInput(StrictSerializer):
+class FillInput(serializers.Serializer[Any]):
     """The prompt's arguments."""
 
     arguments = TextMapField(required=False)

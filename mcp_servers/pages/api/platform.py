@@ -13,7 +13,6 @@ from rest_framework.response import Response
 
 from mcp_servers.models import GlobalServer, StdioProgram
 from mcp_servers.models.programs import MAX_VALUE_LENGTH, ParameterType
-from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.registry import services
 from mcp_servers.registry.catalogue.platform_source import known_servers
 from workspaces.api import ListRows, PlatformViewSet, RetrieveRow, RowFilterSet
@@ -27,7 +26,7 @@ _LONGEST_TEXT = 2_000
 _WORDS = "`{name}` is replaced by that parameter."
 
 
-class ProgramParameter(StrictSerializer):
+class ProgramParameter(serializers.Serializer[Any]):
     """What a workspace may fill in. Its type decides what fits."""
 
     name = serializers.CharField(max_length=40)
@@ -59,7 +58,7 @@ def _texts(**options: Any) -> serializers.ListField:
     )
 
 
-class ProgramChanges(StrictSerializer):
+class ProgramChanges(serializers.Serializer[Any]):
     """What is left out stays as it is."""
 
     title = serializers.CharField(max_length=100)

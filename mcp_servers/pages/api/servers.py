@@ -29,7 +29,7 @@ from mcp_servers.models import (
 from mcp_servers.models.server_credentials import AccountUse, AuthType
 from mcp_servers.models.servers import MAX_NAME_LENGTH
 from mcp_servers.oauth.identity import callback_urls
-from mcp_servers.pages.api.common import StrictSerializer, TextMapField
+from mcp_servers.pages.api.common import TextMapField
 from mcp_servers.pages.api.connections import AccountOutput
 from mcp_servers.pages.cards import people_of
 from mcp_servers.pages.trace_files import give_trace
@@ -57,14 +57,14 @@ def _time_of_state(name: str) -> serializers.DateTimeField:
     return serializers.DateTimeField(source=f"state.{name}", read_only=True, allow_null=True)
 
 
-class SeenTool(StrictSerializer):
+class SeenTool(serializers.Serializer[Any]):
     """A tool, and which definition of it was looked at."""
 
     tool = serializers.UUIDField()
     definition_hash = serializers.RegexField(r"^[0-9a-f]{64}$")
 
 
-class AcceptAllInput(StrictSerializer):
+class AcceptAllInput(serializers.Serializer[Any]):
     """Tools that are accepted together; those with warnings are accepted one by one."""
 
     tools = serializers.ListField(child=SeenTool(), min_length=1, max_length=500)
@@ -171,14 +171,14 @@ class ServerOutput(serializers.ModelSerializer[McpServer]):
         return list(unfilled_values(server)) if self._can_manage(server) else []
 
 
-class RootInput(StrictSerializer):
+class RootInput(serializers.Serializer[Any]):
     """A folder."""
 
     uri = serializers.CharField(max_length=1000)
     name = serializers.CharField(max_length=100, required=False, allow_blank=True)
 
 
-class ServerInput(StrictSerializer):
+class ServerInput(serializers.Serializer[Any]):
     """A server as somebody wants it. Secrets are written here and never read back."""
 
     name = serializers.CharField(max_length=MAX_NAME_LENGTH)
@@ -186,7 +186,9 @@ class ServerInput(StrictSerializer):
     protocol = serializers.ChoiceField(choices=[one.value for one in Protocol], required=False)
     url = serializers.CharField(max_length=MAX_URL_LENGTH, required=False, allow_blank=True)
     program = serializers.SlugField(
-        required=False, help_text="The slug of an entry of the platform's catalogue."
+        required=False,
+        allow_null=True,
+        help_text="The slug of an entry of the platform's catalogue. Null: it runs no program.",
     )
     parameters = TextMapField(required=False, help_text="Values for the program's parameters.")
     headers = TextMapField(
@@ -464,7 +466,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 
 def _draft(values: dict[str, Any]) -> ServerDraft:
     program = None
-    if "program" in values:
+    if values.get("program") is not None:
         program = StdioProgram.objects.filter(slug=values["program"], is_enabled=True).first()
         if program is None:
             raise InvalidInput(fields={"program": [_("No program on offer has this slug.")]})

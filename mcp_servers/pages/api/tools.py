@@ -16,7 +16,6 @@ from mcp_servers.client.errors import ApprovalMissing
 from mcp_servers.client.values import Outcome, ToolCallOutcome
 from mcp_servers.gate import tester
 from mcp_servers.models import ApprovalOverride, McpTool
-from mcp_servers.pages.api.common import StrictSerializer
 from mcp_servers.registry import services
 from mcp_servers.registry.discovery import listed_for
 from mcp_servers.registry.services.tools import MAX_CACHE_SECONDS
@@ -77,7 +76,7 @@ class ToolOutput(serializers.ModelSerializer[McpTool]):
         return tool.typed_annotations.as_json()
 
 
-class ToolInput(StrictSerializer):
+class ToolInput(serializers.Serializer[Any]):
     """What may be changed about a tool."""
 
     is_enabled = serializers.BooleanField(required=False)
@@ -91,13 +90,13 @@ class ToolInput(StrictSerializer):
     )
 
 
-class AcceptInput(StrictSerializer):
+class AcceptInput(serializers.Serializer[Any]):
     """Which definition was looked at."""
 
     definition_hash = serializers.RegexField(r"^[0-9a-f]{64}$")
 
 
-class TryInput(StrictSerializer):
+class TryInput(serializers.Serializer[Any]):
     """One call."""
 
     # A field called "arguments" is what a tool takes; nothing of it becomes a program's argument.
