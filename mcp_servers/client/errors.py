@@ -180,6 +180,9 @@ class NetworkNotAllowed(ConnectionFailed):
     )
 
 
+NOTHING_ENTERED: Final = _("The server asks for a sign-in or a key, and none is entered for it.")
+
+
 class AuthenticationRequired(ConnectionFailed):
     """The server wants (other) credentials."""
 

@@ -214,10 +214,11 @@ export function example(at: Moment, choice: Choice): string {
 
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "long" });
 
-/** "2 hours ago", from so many seconds. */
+/** "2 hours ago", from so many seconds; "in 2 hours", where they are negative. */
 export function ago(seconds: number): string {
-  if (seconds < 3600) return AGO.format(-Math.round(seconds / 60), "minute");
-  if (seconds < MS_OF_DAY / 1000) return AGO.format(-Math.round(seconds / 3600), "hour");
+  const away = Math.abs(seconds);
+  if (away < 3600) return AGO.format(-Math.round(seconds / 60), "minute");
+  if (away < MS_OF_DAY / 1000) return AGO.format(-Math.round(seconds / 3600), "hour");
   return AGO.format(-Math.round(seconds / (MS_OF_DAY / 1000)), "day");
 }
 

@@ -14,6 +14,7 @@ from mcp_servers.client.canonical import clean_text
 from mcp_servers.client.challenges import bearer_parameters
 from mcp_servers.client.errors import (
     ASKS_BACK,
+    NOTHING_ENTERED,
     AuthenticationRequired,
     ConnectionFailed,
     ConnectTimedOut,
@@ -151,7 +152,7 @@ def connect_failure(
         error, program = first
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
     if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
-        failure.message = _("The server asks for a sign-in or a key, and none is entered for it.")
+        failure.message = NOTHING_ENTERED
         failure.advice = _("Choose how to sign in under “Authentication” in its settings.")
     if not isinstance(spec.target, StdioSpec):
         if failure.details.get("kind") == "unreachable":

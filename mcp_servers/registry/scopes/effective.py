@@ -28,6 +28,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from mcp_servers.client.errors import NOTHING_ENTERED
 from mcp_servers.client.hidden_text import skeleton
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
 from workspaces.database.prepared import PreparedRows
@@ -225,6 +226,10 @@ def _hint(row: McpServer) -> tuple[str, str]:
     if row.state.status == ServerStatus.AUTH_REQUIRED:
         if row.waits_for_people:
             return "auth_required", _("It needs a sign-in.")
+        if row.state.status_reason.partition("\n")[0] == NOTHING_ENTERED:
+            return "credentials_refused", _(
+                "It asks for a sign-in or a key. Whoever manages it has to enter one."
+            )
         return "credentials_refused", _(
             "It refuses its credentials. Whoever manages it has to enter others."
         )

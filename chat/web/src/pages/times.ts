@@ -14,12 +14,13 @@ export function localTimes(root: ParentNode = document): void {
   }
 }
 
-/** How long ago, in words that stay right while the page is open. */
+/** How long ago, or how soon, in words that stay right while the page is open. */
 export function relativeTimes(root: ParentNode = document): void {
   for (const time of root.querySelectorAll<HTMLTimeElement>("time[data-relative]")) {
     const seconds = Math.round((Date.now() - Date.parse(time.dateTime)) / 1000);
     if (Number.isNaN(seconds)) continue;
     time.title = moment(time.dateTime, "second");
-    time.textContent = seconds < 45 ? common.justNow : ago(seconds);
+    if (time.dataset.relative === "ahead") time.textContent = seconds > -45 ? common.anyMoment : ago(seconds);
+    else time.textContent = seconds < 45 ? common.justNow : ago(seconds);
   }
 }

@@ -24,6 +24,7 @@ const common = {
   copyBlocked: "Your browser blocked copying.",
 
   justNow: "just now",
+  anyMoment: "any moment now",
   milliseconds: (count: number) => `${count} ms`,
   seconds: (count: number | string) => `${count} s`,
   minutes: (count: number) => `${count} min`,

@@ -10,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from uuid_utils.compat import uuid7
 
 from mcp_servers.client import transports
+from mcp_servers.client.errors import NOTHING_ENTERED
 from mcp_servers.models import AuthType, GlobalServer, McpServer, ServerScope, ServerStatus
 from mcp_servers.registry.scopes.effective import EffectiveServer, effective_servers, usable_ids
 from tests.factories import Tenant, TwoTenants
@@ -142,20 +143,24 @@ def test_that_what_is_off_or_gone_from_the_file_is_told(tenant: Tenant) -> None:
 
 
 def test_that_a_server_in_trouble_stays_usable_and_says_so(tenant: Tenant) -> None:
-    """Its calls tell what is wrong, and may find it healed."""
+    """REL-3191: its calls tell what is wrong, and may find it healed."""
     broken = of_workspace(
         tenant, "broken", {"status": ServerStatus.ERROR, "status_reason": "No answer.\nTraceback"}
     )
     wants: dict[str, object] = {"status": ServerStatus.AUTH_REQUIRED}
     locked = of_workspace(tenant, "locked", wants, auth_type=AuthType.OAUTH)
     refusing = of_workspace(tenant, "refusing", wants, auth_type=AuthType.BEARER)
-    found = for_member(tenant, bud=[broken, locked, refusing])
+    bare = of_workspace(tenant, "bare", wants | {"status_reason": f"{NOTHING_ENTERED}\nAdvice."})
+    found = for_member(tenant, bud=[broken, locked, refusing, bare])
     assert [(one.is_usable, one.code) for one in found] == [
         (True, "error"),
         (True, "auth_required"),
         (True, "credentials_refused"),
+        (True, "credentials_refused"),
     ]
     assert found[0].reason == "No answer."
+    assert "refuses its credentials" in found[2].reason
+    assert "asks for a sign-in or a key" in found[3].reason
 
 
 def test_that_it_takes_one_query(
