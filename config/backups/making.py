@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -41,6 +41,11 @@ from workspaces.jobs.backup_notes import note_backup
 from workspaces.models import Installation
 from workspaces.process.durable import sync
 from workspaces.words.formats import file_size
+
+_ELSEWHERE: Final = {
+    "artifacts": "The files of chats (TRELLIS_ARTIFACT_STORAGE)",
+    "audit_reports": "Scheduled files of the log (TRELLIS_AUDIT_REPORT_STORAGE)",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +195,7 @@ def _left_out() -> tuple[str, ...]:
         "The audit log's checkpoint file. Copy it to where the database's administrators cannot write.",
     ]
     parts += [
-        f"The contents of the storage '{name}': it is not a folder on this machine."
+        f"{_ELSEWHERE[name]}. Their storage is no folder of this machine and needs backups of its own."
         for name in sorted(set(STORAGES) - kept_folders().keys())
     ]
     if number := spool_size().files:

@@ -80,7 +80,7 @@ def _run(part: str, check: Callable[[str], DoctorFinding]) -> DoctorFinding:
 _AWAY: Final = frozenset(
     fault.text for fault in (CERTIFICATE, CONNECTIONS, DAMAGED, REFUSED, SHUT_OUT, SILENT)
 )
-_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "files", "mail"})
+_WITHOUT_DATABASE: Final = frozenset({"Redis", "disk", "mail"})
 _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "versions": check_versions,
     "settings": check_settings,

@@ -9,16 +9,20 @@ from typing import Final
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
-from config.doctor.findings import DoctorFinding, failed, ok
+from chat.artifacts.storage import artifact_storage
+from chat.models import ArtifactVersion
+from config.doctor.findings import DoctorFinding, failed, look, ok
 
 _WHAT: Final = {
     "artifacts": ("files of chats", "TRELLIS_ARTIFACT_STORAGE"),
     "audit_reports": ("scheduled files of the log", "TRELLIS_AUDIT_REPORT_STORAGE"),
 }
+_NEWEST: Final = 20
+"""Files of chats that are looked for. Where the storage is another one, or was not restored, it lacks these as well."""
 
 
 def check_files(part: str, *, is_patient: bool = True) -> DoctorFinding:
-    """Write a file into each storage that is no folder of this machine, read it, and remove it.
+    """Write a file into each storage that is no folder of this machine, read it, and remove it. Look for the newest files.
 
     Args:
         is_patient: false for pages, which do not wait for a storage elsewhere.
@@ -26,8 +30,6 @@ def check_files(part: str, *, is_patient: bool = True) -> DoctorFinding:
     elsewhere = {
         name: storages[name] for name in _WHAT if not isinstance(storages[name], FileSystemStorage)
     }
-    if not elsewhere:
-        return ok(part, "in folders of this machine")
     for name, storage in elsewhere.items() if is_patient else ():
         what, setting = _WHAT[name]
         try:
@@ -38,8 +40,24 @@ def check_files(part: str, *, is_patient: bool = True) -> DoctorFinding:
                 f"the storage for {what} cannot be used ({type(error).__name__})",
                 f"Look whether it runs and this machine reaches it, and correct {setting} and {setting}_OPTIONS.",
             )
+    if is_patient and (missing := _missing()):
+        return look(
+            part,
+            f"the storage for files of chats lacks {missing} of the newest {_NEWEST}",
+            "Look whether TRELLIS_ARTIFACT_STORAGE and its options are those that the files were stored with. "
+            "Bring back what is lost from a backup of that storage.",
+        )
     kinds = dict.fromkeys(type(storage).__name__ for storage in elsewhere.values())
-    return ok(part, f"in {' and '.join(kinds)}")
+    return ok(part, f"in {' and '.join(kinds)}" if kinds else "in folders of this machine")
+
+
+def _missing() -> int:
+    """How many of the newest files of chats have a row, and no content."""
+    rows = ArtifactVersion.objects.across_workspaces()
+    newest = rows.order_by("-pk").values_list("pk", "path")[:_NEWEST]
+    storage = artifact_storage()
+    missing = [pk for pk, path in newest if not storage.exists(path)]
+    return rows.filter(pk__in=missing).count()  # some may have been erased meanwhile
 
 
 def _write_and_read(storage: Storage) -> None:

@@ -153,7 +153,8 @@ def _no_list(members: Members) -> None:
 
 def _changed(members: Members) -> None:
     name = next(name for name in members if name.startswith("artifacts/"))
-    members[name] = members[name][::-1]
+    first, *rest = members[name]
+    members[name] = bytes([first ^ 1, *rest])
 
 
 def _missing(members: Members) -> None:
@@ -285,10 +286,14 @@ def test_a_backup_is_found_by_its_name_where_it_was_made(
 def test_the_command_says_what_is_not_in_it(
     tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call_command("backup", str(tmp_path / "new" / "backup.tar.gz"))
+    """REL-3183: a bucket, too, by the setting that names it."""
+    memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    with override_settings(STORAGES={**settings.STORAGES, "artifacts": memory}):
+        call_command("backup", str(tmp_path / "new" / "backup.tar.gz"))
     output = capsys.readouterr().out
     assert "The keys." in output
     assert "checkpoint" in output
+    assert "files of chats (TRELLIS_ARTIFACT_STORAGE)" in output
 
 
 class Terminal(io.StringIO):

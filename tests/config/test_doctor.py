@@ -28,7 +28,10 @@ from audit.actions import Action
 from audit.errors import AuditUnavailable
 from audit.models import AuditEntry, AuditStream, StreamState
 from audit.services import EntryDraft, record
-from chat.models import ModelProvider, PushDevice
+from chat.artifacts.services import create_artifact
+from chat.models import Bud, ModelProvider, PushDevice
+from chat.services.conversations import create_conversation
+from chat.values import ArtifactOrigin
 from config import doctor
 from config.backups import BackupError, make_backup
 from config.doctor import FindingState, findings, log, machine
@@ -137,6 +140,27 @@ def test_a_storage_elsewhere_is_tried(settings: Settings, name: str) -> None:
     assert found.state is FindingState.FAILED
     assert "ConnectionError" in found.text
     assert "secret-bucket" not in found.text
+    in_pages = {one.part: one.state for one in doctor.examine(is_patient=False)}
+    assert in_pages["files"] is FindingState.OK
+
+
+def test_files_that_the_storage_lacks_are_told(tenant: Tenant, settings: Settings) -> None:
+    """REL-3183: a database that was restored beside another storage looked well, and no file of a chat could be opened."""
+    bud = Bud.objects.create(workspace=tenant.workspace, slug="bud", name="Bud")
+    conversation = create_conversation(bud=bud, owner=tenant.member, actor=tenant.actor("member"))
+    create_artifact(
+        conversation=conversation,
+        name="a.md",
+        content=b"a",
+        origin=ArtifactOrigin.UPLOAD,
+        actor=tenant.actor("member"),
+    )
+    assert doctor.examine_part("files").state is FindingState.OK
+    memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": memory}
+    found = doctor.examine_part("files")
+    assert found.state is FindingState.LOOK
+    assert "lacks 1 of the newest" in found.text
     in_pages = {one.part: one.state for one in doctor.examine(is_patient=False)}
     assert in_pages["files"] is FindingState.OK
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from config.backups import BackupError, restore_backup
+from config.doctor import FindingState, examine_part
 from config.management.progress import progress_on
 from workspaces.secrets import PUT_BACK, find_unreadable, unreadable_in_words
 
@@ -40,6 +41,9 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"The keys here do not belong to it: {unreadable_in_words(unreadable)}. {PUT_BACK}"
             )
+        files = examine_part("files")
+        if files.state is not FindingState.OK:
+            self.stdout.write(f"Files: {files.text}. {files.advice}")
         self.stdout.write(
             "Next: start one server. What was under way is marked as interrupted. Webhooks, streams of the log and scheduled work wait, "
             "until you have looked and run: python3 manage.py confirm_restore"
