@@ -50,6 +50,8 @@ T = TypeVar("T")
 
 CLOSE_SECONDS: Final = 6.0
 """How long running calls may go on when the pool closes."""
+TRACE_SECONDS: Final = 1.0
+"""How long the pool waits for the last messages to come into the trace when it closes."""
 RETIRE_SECONDS: Final = 120.0
 """How long running calls may go on when the connection was replaced by a newer one."""
 BREAKS_BEFORE_PAUSE: Final = 3
@@ -385,9 +387,14 @@ class Pool:
         self._connections.clear()
         for connection in connections:
             self._retire(connection, seconds=CLOSE_SECONDS)
-        if self._closing:
-            await asyncio.wait(self._closing, timeout=CLOSE_SECONDS + 1.0)
-        await trace_buffer.close()
+        try:
+            if self._closing:
+                await asyncio.wait(self._closing, timeout=CLOSE_SECONDS + 1.0)
+        finally:
+            # Also where a program takes longer to end than the process has.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TRACE_SECONDS):
+                    await trace_buffer.close()
 
     def _retire(
         self,

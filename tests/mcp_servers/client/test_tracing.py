@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +20,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 
 from mcp_servers.client.connections import calls, runtime, tap, tracing
+from mcp_servers.client.connections.failures import CallFailed
 from mcp_servers.client.connections.flights import CallRef
 from mcp_servers.client.connections.hooks import TraceRecord, hooks
 from mcp_servers.client.connections.pool import pool
@@ -34,7 +35,7 @@ from tests.fakes.sse_server import SseServer
 from tests.mcp_servers.client.conftest import TRANSPORTS, Everywhere
 from tests.mcp_servers.client.helpers import Person, program, send, spec_for, text_of, within
 from tests.mcp_servers.factories import ZOO
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from workspaces.outbound import bounds
 from workspaces.redaction import MASK, redact, remember_secret
 
@@ -485,6 +486,20 @@ async def test_what_is_too_much_is_lost_and_counted(traced: Traced) -> None:
     records = await traced.settle(buffer)
     assert records[-1].text == f"event {tracing.MAX_WAITING + 99}"
     assert records[1].text == "event 100"
+
+
+def test_the_last_messages_are_kept_where_a_program_does_not_end_in_time(
+    tmp_path: Path, traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-3184: a process that ended cut the trace off before what a call had sent."""
+    monkeypatch.setattr(tracing, "FLUSH_SECONDS", PATIENCE)
+    spec = spec_for(program(ZOO, tmp_path / "home", "hang_in_call"), protocol=Protocol.LEGACY)
+    pending = runtime.current().submit(send(spec, "probe"))
+    wait_until(lambda: [one for one in pool.connections_of(spec.server_id) if one.in_flight])
+    runtime.shutdown(0.1)
+    assert ("sent", "tools/call") in [(one.direction, one.method) for one in traced.records]
+    with pytest.raises((CallFailed, CancelledError)):
+        pending.result(PATIENCE)
 
 
 def test_a_process_that_ends_does_not_complain_of_what_nobody_gets_any_more(
