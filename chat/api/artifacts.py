@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.downloads import ANY_FILE, FILE_HEADERS, file_answers
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.artifacts import serving
 from chat.artifacts.readings import find_reading, read_version, text_of
@@ -210,8 +210,8 @@ class ArtifactViewSet(RetrieveRow, WorkspaceViewSet):
         return _answer(restore_version(artifact=artifact, number=number, actor=self.actor))
 
     @extend_schema(
-        responses={(200, "*/*"): OpenApiTypes.BINARY},
-        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH)],
+        responses=file_answers(ANY_FILE),
+        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH), *FILE_HEADERS],
     )
     @action(detail=True, methods=["get"], url_path="versions/<int:number>/content")
     def content(self, request: Request, pk: str, number: int) -> Any:

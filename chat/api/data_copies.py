@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.downloads import FILE_HEADERS, file_answers
 from chat.models import DataCopy, DataCopyPart
 from chat.services.copy_downloads import give_part
 from chat.services.data_copies import cancel_copy, erase_copy, request_copy
@@ -116,8 +116,8 @@ class DataCopyViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
         return self.answer(row)
 
     @extend_schema(
-        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH)],
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+        parameters=[OpenApiParameter("number", int, OpenApiParameter.PATH), *FILE_HEADERS],
+        responses=file_answers("application/zip"),
         filters=False,
     )
     @action(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.api.downloads import ANY_FILE, FILE_HEADERS, file_answers
 from chat.api.shapes import ARTIFACT_KINDS
 from chat.artifacts import serving
 from chat.artifacts.knowledge import excerpt_around
@@ -128,7 +128,7 @@ class KnowledgeViewSet(RetrieveRow, WorkspaceViewSet):
     def _in_json(self, file: KnowledgeFile) -> dict[str, Any]:
         return knowledge_listed(file.bud, [file])[0]
 
-    @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
+    @extend_schema(responses=file_answers(ANY_FILE), parameters=[*FILE_HEADERS])
     @action(detail=True, methods=["get"])
     def content(self, request: Request, pk: str) -> Any:
         """The file as it was uploaded, whole or in part (`Range`)."""
