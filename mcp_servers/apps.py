@@ -30,6 +30,7 @@ class McpServersConfig(AppConfig):
             McpTool,
         )
         from mcp_servers.models.labels import COLUMNS, TABLES
+        from mcp_servers.registry import metrics as registry_metrics
         from mcp_servers.registry import reporting, services
         from mcp_servers.registry.access import read_servers, read_sign_ins, read_tools
         from mcp_servers.registry.catalogue.platform_source import PlatformSource
@@ -69,6 +70,7 @@ class McpServersConfig(AppConfig):
         keep_for_platform(KnownClient)
         listen_to_traces()
         metrics.register()
+        registry_metrics.register()
 
 
 def _kept() -> Sequence[RetentionPeriod]:

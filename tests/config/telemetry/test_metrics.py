@@ -22,6 +22,9 @@ from audit import metrics as log_metrics
 from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from config.env import ROOT, Environment
+from mcp_servers.client.transports import STREAMABLE_HTTP
+from mcp_servers.models import McpServer, ServerScope, ServerStatus
+from mcp_servers.registry import metrics as registry_metrics
 from tests.factories import Tenant
 from workspaces.actors import Source
 from workspaces.jobs.backup_notes import BACKUP
@@ -91,6 +94,27 @@ def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRELLIS_METRICS_TOKEN", "short")
     with pytest.raises(ValueError, match="16 characters"):
         Environment()
+
+
+@pytest.mark.django_db
+def test_servers_that_nobody_calls_are_counted_too(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REL-3185: by what their last check found. Those that are off, and people's own, trouble no operator."""
+    monkeypatch.setattr(registry_metrics, "_kept", metrics.CachedValue[dict[str, int]](60.0))
+    drafts: list[dict[str, Any]] = [
+        {"name": "away"},
+        {"name": "off", "is_active": False},
+        {"name": "own", "owner": tenant.member, "scope": ServerScope.PERSONAL},
+    ]
+    for draft in drafts:
+        row = McpServer.objects.create(
+            workspace=tenant.workspace, transport=STREAMABLE_HTTP, **draft
+        )
+        row.state.write(status=ServerStatus.ERROR)
+    counted = read()
+    assert counted[key("trellis_servers", status="error")] == 1
+    assert counted[key("trellis_servers", status="connected")] == 0
 
 
 @pytest.mark.django_db
