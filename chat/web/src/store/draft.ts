@@ -8,7 +8,6 @@ import { personal } from "../pages/forgetting";
 import chat from "../texts/chat";
 import type { Draft } from "../wire";
 import { keyOf as keyOfPicked, type Picked, withPicked } from "./attachments";
-import { isTooLong } from "./length";
 import { merged } from "./merging";
 import { picked } from "./picked";
 import { isNextTemporary, isTemporary } from "./temporary";
@@ -132,7 +131,6 @@ function send(name: string): Promise<void> {
 async function keep(name: string, slot: string, at: number, { text, attachments }: Written): Promise<void> {
   const isHere = () => keyOf(name) === slot;
   if (timers.has(name) && isHere()) return; // what was written since goes with that
-  if (isTooLong(text)) return; // the server refuses it, so it stays in this browser until it is shorter
   const written_at = new Date(at).toISOString();
   const base_version = versionOf(slot);
   try {

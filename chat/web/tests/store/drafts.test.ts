@@ -8,7 +8,7 @@ import { conversation } from "../rows";
 let drafts: typeof import("../../src/store/draft");
 
 beforeAll(async () => {
-  openPage({ max_file_bytes: 1000, max_message_characters: 40 });
+  openPage({ max_file_bytes: 1000 });
   vi.resetModules();
   drafts = await import("../../src/store/draft");
 });
@@ -163,21 +163,6 @@ it("SEC-480: what is written for a temporary chat stays in this browser, and no 
   expect(drafts.draftOf("home")).toBe("a secret end");
   await vi.advanceTimersByTimeAsync(2_000);
   expect(sent.at(-1)).toBe("a secret end");
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
-
-it("REL-3193: what is too long for a message stays in this browser, and goes to the server once it is shorter", async () => {
-  vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
-  localStorage.clear();
-  const { sent } = server();
-  const long = "much ".repeat(20);
-  drafts.keepDraft("c9", long);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect([sent, drafts.draftOf("c9")]).toEqual([[], long]);
-  drafts.keepDraft("c9", "little");
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(sent).toEqual(["little"]);
   vi.unstubAllGlobals();
   vi.useRealTimers();
 });

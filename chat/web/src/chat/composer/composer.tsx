@@ -11,7 +11,6 @@ import { isSearchOpen, newChat } from "../../sidebar/opening";
 import { buds } from "../../store/buds";
 import type { Asked } from "../../store/conversation";
 import { draftOf, useDraft } from "../../store/draft";
-import { isTooLong } from "../../store/length";
 import { picked, takeAlong } from "../../store/picked";
 import t from "../../texts/chat";
 import compareTexts from "../../texts/comparing";
@@ -55,6 +54,13 @@ interface ComposerProps {
   hint?: string;
   /** Absent: the conversation begins with the next message. */
   conversationId?: string;
+}
+
+/** Whether the server would not take it. A letter outside of the first 65,536 of Unicode is two for the browser, and one there. */
+function isTooLong(text: string): boolean {
+  const most = boot.max_message_characters;
+  const words = text.trim();
+  return words.length > most && [...words].length > most;
 }
 
 export function Composer(props: ComposerProps) {
