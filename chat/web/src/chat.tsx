@@ -9,6 +9,7 @@ import { later } from "./app/later";
 import { askBeforeLeaving, LeavingDialog } from "./app/leaving";
 import { conversationPath, homePath, place } from "./app/place";
 import { followServerIcons } from "./app/server-tile";
+import { SkipLink } from "./app/skip-link";
 import { Toasts } from "./app/toast-stack";
 import { DropArea, refuseFiles } from "./artifacts/button";
 import { FilesSide } from "./artifacts/side";
@@ -30,11 +31,9 @@ import { isHelpOpen, isSearchOpen } from "./sidebar/opening";
 import { ConversationDialogs } from "./sidebar/row";
 import { Sidebar } from "./sidebar/sidebar";
 import { followDrafts, HOME, sendDrafts } from "./store/draft";
-import { openProblem } from "./store/open-conversation";
 import { sharing } from "./store/sharing";
 import { startApp } from "./store/start";
 import files from "./texts/files";
-import t from "./texts/shell";
 import { isWaitingOpen } from "./waiting/state";
 import { watchWaiting } from "./waiting/watch";
 
@@ -59,9 +58,7 @@ function App() {
   const id = place.value;
   return (
     <div class="app" data-sidebar={isSidebarHidden.value ? "hidden" : undefined}>
-      <a class="skip-link" href={openProblem.value ? "#main" : "#composer-text"}>
-        {t.skip}
-      </a>
+      <SkipLink />
       <Sidebar />
       <main id="main" class="app-main" tabIndex={-1}>
         <ConnectionBanner />
