@@ -3,11 +3,13 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { api, boot } from "../app/boot";
 import { hearOfChanges, hearOfReturn } from "../app/connection";
 import { toast } from "../app/toasts";
+import { whole } from "../formats";
 import { readAgain } from "../net/reading-again";
 import { personal } from "../pages/forgetting";
 import chat from "../texts/chat";
 import type { Draft } from "../wire";
 import { keyOf as keyOfPicked, type Picked, withPicked } from "./attachments";
+import { isTooLong } from "./lengths";
 import { merged } from "./merging";
 import { picked } from "./picked";
 import { isNextTemporary, isTemporary } from "./temporary";
@@ -114,6 +116,9 @@ function write(name: string, next: Written, at: number): void {
   }
 }
 
+/** Those that are too long for the server, of which the person knows. */
+const overlong = new Set<string>();
+
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 
 /** One after the other: what is on its way is seen by the one behind it. */
@@ -131,6 +136,12 @@ function send(name: string): Promise<void> {
 async function keep(name: string, slot: string, at: number, { text, attachments }: Written): Promise<void> {
   const isHere = () => keyOf(name) === slot;
   if (timers.has(name) && isHere()) return; // what was written since goes with that
+  if (isTooLong(text)) {
+    if (!overlong.has(slot)) toast(chat.draftTooLong(whole(boot.max_message_characters)), "info", null, 9000);
+    overlong.add(slot);
+    return;
+  }
+  overlong.delete(slot);
   const written_at = new Date(at).toISOString();
   const base_version = versionOf(slot);
   try {

@@ -120,6 +120,8 @@ const chat = {
   queuedHeld: "Not sent because the previous answer failed.",
   queuedSoon: "Sent when the answer is complete:",
   queuedMessage: "Waiting message",
+  draftTooLong: (most: string) =>
+    `This text has more than ${most} characters, so only this browser keeps it. Shorten it, or attach it as a file.`,
   mergedDraft: "You were writing this message in two places. Both texts are in the message field now.",
   queuedGone: "The message that you were changing is no longer waiting. Your change is in the message field.",
   queuedNext: "next, once this stops",

@@ -8,7 +8,7 @@ import { conversation } from "../rows";
 let drafts: typeof import("../../src/store/draft");
 
 beforeAll(async () => {
-  openPage({ max_file_bytes: 1000 });
+  openPage({ max_file_bytes: 1000, max_message_characters: 1000 });
   vi.resetModules();
   drafts = await import("../../src/store/draft");
 });
@@ -77,6 +77,28 @@ it("REL-1346: two devices that type in one chat at once lose no word, whatever t
   drafts.keepDraft("c1", "My dear Ada");
   await vi.advanceTimersByTimeAsync(2_000);
   expect(at.rows[0]).toMatchObject({ text: "My dear Ada", version: 4 });
+  vi.unstubAllGlobals();
+});
+
+it("REL-3194: says once that a text is too long for the server, and keeps it there again once it is shorter", async () => {
+  vi.useFakeTimers({ now: new Date("2026-11-26T10:00:00Z") });
+  localStorage.clear();
+  const notes = await import("../../src/app/toasts");
+  notes.toasts.value = [];
+  const at = server();
+  for (const text of ["a".repeat(1_001), "a".repeat(1_002)]) {
+    drafts.keepDraft("c1", text);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(drafts.draftOf("c1")).toBe(text);
+  }
+  expect(at.sent).toEqual([]);
+  expect(notes.toasts.value.map(({ text }) => text)).toEqual([expect.stringContaining("1,000 characters")]);
+  drafts.keepDraft("c1", "😀".repeat(1_000));
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(at.sent).toHaveLength(1);
+  drafts.keepDraft("c1", "a".repeat(1_001));
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(notes.toasts.value).toHaveLength(1); // said anew: the first one has been there long enough
   vi.unstubAllGlobals();
 });
 

@@ -11,6 +11,7 @@ import { isSearchOpen, newChat } from "../../sidebar/opening";
 import { buds } from "../../store/buds";
 import type { Asked } from "../../store/conversation";
 import { draftOf, useDraft } from "../../store/draft";
+import { isTooLong } from "../../store/lengths";
 import { picked, takeAlong } from "../../store/picked";
 import t from "../../texts/chat";
 import compareTexts from "../../texts/comparing";
@@ -54,13 +55,6 @@ interface ComposerProps {
   hint?: string;
   /** Absent: the conversation begins with the next message. */
   conversationId?: string;
-}
-
-/** Whether the server would not take it. A letter outside of the first 65,536 of Unicode is two for the browser, and one there. */
-function isTooLong(text: string): boolean {
-  const most = boot.max_message_characters;
-  const words = text.trim();
-  return words.length > most && [...words].length > most;
 }
 
 export function Composer(props: ComposerProps) {
@@ -133,7 +127,7 @@ export function Composer(props: ComposerProps) {
   const send = (whenBusy: WhenBusy = "queue") => {
     if (!isReady) return;
     if (isWaiting) return setWanted(true);
-    if (isTooLong(text)) {
+    if (isTooLong(text.trim())) {
       const attachIt = { label: t.attachText, run: () => void attach() };
       return toast(t.tooLong(whole(boot.max_message_characters)), "bad", attachIt);
     }
