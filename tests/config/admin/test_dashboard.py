@@ -20,12 +20,14 @@ from audit.actions import Action, Outcome, RefusedBy
 from audit.models import AuditEntry
 from audit.services import EntryDraft, record
 from chat.models import ModelProvider
+from chat.models.spending import MonthlySpending
 from config.admin import dashboard
 from mcp_servers.pages.admin.common import OfServerAdmin
 from tests.factories import Tenant, make_tenant
 from tests.mcp_servers.factories import http_server
 from workspaces.models import Invitation, Membership, User
 from workspaces.pages.model_admin import MadeElsewhere
+from workspaces.templatetags.people import breaking_addresses
 
 pytestmark = pytest.mark.django_db
 MOST_STATEMENTS = 28
@@ -92,6 +94,23 @@ def test_every_number_leads_to_its_page(tenant: Tenant) -> None:
         page = client.get(tile.url)
         assert page.status_code == 200, tile.label
         assert not page.context.get("filter_text_errors"), tile.label
+
+
+def test_an_address_on_a_tile_breaks_where_people_pause(tenant: Tenant) -> None:
+    """REL-3195: a tile is narrower than most addresses. Numbers stay whole."""
+    month = int(timezone.now().strftime("%Y%m"))
+    for person in (None, tenant.member):
+        MonthlySpending.objects.create(
+            workspace=tenant.workspace,
+            month=month,
+            subject=person.pk if person else tenant.workspace.pk,
+            person=person,
+            tokens=1_000,
+        )
+    page = tenant.client().get("/admin/").content.decode()
+    name, host = tenant.member.email.split("@")
+    assert f"most by {name}@<wbr>{host.replace('.', '<wbr>.')}<" in page
+    assert breaking_addresses("12.50 by <b>") == "12.50 by &lt;b&gt;"
 
 
 def test_a_number_counts_what_its_page_lists(tenant: Tenant) -> None:
