@@ -16,7 +16,9 @@ class WorkspacesConfig(AppConfig):
         from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
         from workspaces.people.memberships import end_rows_of, listen_to_leaving
         from workspaces.words.columns import name_tables
+        from workspaces.words.number_faults import say_number_faults_plainly
 
+        say_number_faults_plainly()
         name_tables(self, tables=TABLES, columns={**EVERYWHERE, **COLUMNS})
         audit_table(
             Workspace,

@@ -111,6 +111,6 @@ def test_a_folded_section_of_a_form_opens_with_its_fault(new_context: NewContext
     look_at(page, "form-opened", always_all=True)
     limit.fill("0")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("Ensure this value is greater than or equal to 1.")).to_be_visible()
+    expect(page.get_by_text("Enter 1 or more.")).to_be_visible()
     expect(page.get_by_label("Requests at once")).to_have_value("0")
     look_at(page, "form-faulty", always_all=True)
