@@ -32,7 +32,7 @@ COLUMNS: Final[Columns] = {
     "is_draft": _("draft"),
     "is_sandboxed": _("calls nothing that may change data"),
     "last_delivered_at": _("last delivered"),
-    "learned_protocol": _("how it has to be told of tools"),
+    "learned_protocol": _("how it learns of tools"),
     "lines": _("lines"),
     "makes_artifacts": _("can create and change files of the chat"),
     "member_cost": _("cost a month of each member"),

@@ -140,10 +140,12 @@ function Buds({ chosen, choose }: { chosen: Bud | undefined; choose: (bud: Bud) 
         <Icon name="sprout" />
         <h2>{t.noBuds}</h2>
         <p>{t.noBudsText}</p>
-        {boot.workspace.can_manage_buds && (
+        {boot.workspace.can_manage_buds ? (
           <a class="btn btn-sm btn-primary" href={`${boot.urls.buds}new/`}>
             {t.makeBud}
           </a>
+        ) : (
+          <p>{t.othersMakeBuds}</p>
         )}
       </div>
     );

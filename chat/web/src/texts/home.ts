@@ -8,8 +8,8 @@ const home = {
   loadingBuds: "Loading the buds",
   noBuds: "No buds yet",
   writeOnce: "You can write here as soon as there is a bud",
-  noBudsText:
-    "A bud is an assistant with its own instructions and tools. A workspace administrator creates them.",
+  noBudsText: "A bud is an assistant with its own instructions and tools.",
+  othersMakeBuds: "A workspace administrator can make one.",
   makeBud: "Make a bud",
   editBud: (name: string) => `Edit ${name}`,
   noTools: "No tools",

@@ -18,6 +18,9 @@ test("the message field of the start page says why nobody can write while there 
     "You can write here as soon as there is a bud",
     true,
   ]);
+  expect(at().querySelector(".empty-state")?.textContent).toContain(
+    "A workspace administrator can make one.",
+  );
   act(() => {
     buds.value = null;
     render(null, at());
