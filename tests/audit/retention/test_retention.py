@@ -449,8 +449,8 @@ def test_auditors_read_the_settings_in_words(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("keep_days", "0", "greater than or equal to 1"),
-        ("keep_entries", "5", "greater than or equal to 1000"),
+        ("keep_days", "0", "1 or more"),
+        ("keep_entries", "5", "1000 or more"),
         ("masked_paths", "customer.ssn", "is not a path"),
         ("masked_paths", "$.a[?@.b]", "has a filter"),
         ("detectors", "shoe-size", "not one of the available choices"),

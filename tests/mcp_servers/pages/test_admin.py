@@ -87,7 +87,7 @@ def test_a_server_is_added_with_secrets_that_are_never_shown(admin: Client, tena
         ({"url": "nonsense"}, "not a plain"),
         ({"headers": "X-Key"}, "one name"),
         ({"headers": "Host: x"}, "set by the platform"),
-        ({"call_seconds": "0"}, "greater than or equal to"),
+        ({"call_seconds": "0"}, "or more"),
         ({"auth_type": "bearer"}, "Bearer token is not complete. Enter the token."),
         ({"auth_type": "basic"}, "Enter the user name and the password."),
         ({"transport": "stdio"}, "has no URL"),

@@ -286,10 +286,10 @@ def test_that_a_placeholder_instead_of_a_value_is_pointed_out(tenant: Tenant) ->
     row = http_server(tenant, "https://g.example/", is_active=False)
     draft = ServerDraft(
         headers={
-            "X-One": "Key ${input:k1}",
+            "X-One": "Key ${input:key_one}",
             "X-Two": "$KEY_TWO",
             "X-Plain": "pa$$word",
-            "X-3": "{env:K3}",
+            "X-3": "{env:KEY_THREE}",
         },
         auth_type=AuthType.BEARER,
         auth={"token": "${KEY_FOUR:-}"},
@@ -302,7 +302,7 @@ def test_that_a_placeholder_instead_of_a_value_is_pointed_out(tenant: Tenant) ->
         client = tenant.client(role)
         api = client.get(f"/api/servers/{row.pk}/", headers={"X-Workspace": tenant.workspace.slug})
         page = client.get(address).content.decode()
-        assert not any(value in page for value in ("k1", "KEY_TWO", "K3", "KEY_FOUR"))
+        assert not any(value in page for value in ("key_one", "KEY_TWO", "KEY_THREE", "KEY_FOUR"))
         return api.json()["unfilled"], f"instead of its value: {', '.join(names)}." in page
 
     assert (unfilled("admin"), unfilled("member")) == ((names, True), ([], False))
