@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import django_filters
 from django.utils.translation import gettext as _
@@ -43,7 +43,7 @@ from mcp_servers.registry.trace import download as downloads
 from mcp_servers.registry.trace.reading import DIRECTIONS, TraceFilter
 from workspaces.api import ListRows, RetrieveRow, RowFilterSet, Scopes, WorkspaceViewSet
 from workspaces.api.filtering import TruthFilter
-from workspaces.errors import InvalidInput
+from workspaces.errors import InvalidInput, PermissionDenied
 from workspaces.outbound import MAX_URL_LENGTH
 
 if TYPE_CHECKING:
@@ -176,6 +176,11 @@ class RootInput(serializers.Serializer[Any]):
 
     uri = serializers.CharField(max_length=1000)
     name = serializers.CharField(max_length=100, required=False, allow_blank=True)
+
+
+_PROGRAM_WORDS: Final = frozenset(
+    {"command", "args", "argv", "arguments", "cwd", "executable", "shell"}
+)
 
 
 class ServerInput(serializers.Serializer[Any]):
@@ -330,10 +335,28 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
             context["actor"] = self.actor
         return context
 
+    def _read_draft(self, scope: str, *, partial: bool = False) -> ServerDraft:
+        """Read a server as somebody wants it.
+
+        Args:
+            scope: the one that it is in. No request moves a server into another.
+
+        Raises:
+            PermissionDenied: a field would name a program; programs come from the platform's catalogue alone.
+            ValidationError: a field does not fit, or means nothing here.
+        """
+        sent = self.request.data
+        if isinstance(sent, dict):
+            if not _PROGRAM_WORDS.isdisjoint(sent):
+                raise PermissionDenied(_("Pick a program from the platform's catalogue."))
+            if sent.get("scope", scope) != scope:
+                raise serializers.ValidationError({"scope": [_("The scope cannot be chosen.")]})
+        return _draft(self.read(ServerInput, partial=partial))
+
     @extend_schema(request=ServerInput, responses={201: ServerOutput})
     def create(self, request: Request) -> Response:
         """Add a server. It is looked at by the next check, or by `test`."""
-        draft = _draft(self.read(ServerInput))
+        draft = self._read_draft(ServerScope.WORKSPACE)
         server = services.add_server(workspace_id=self.workspace.pk, draft=draft, actor=self.actor)
         return self.answer(server, status=201)
 
@@ -341,7 +364,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change a server. One that points elsewhere loses the credentials that are not given anew."""
         server = self.get_object()
-        draft = _draft(self.read(ServerInput, partial=True))
+        draft = self._read_draft(server.scope, partial=True)
         return self.answer(services.update_server(server=server, draft=draft, actor=self.actor))
 
     @extend_schema(responses={204: None})
@@ -391,7 +414,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=False, methods=["post"])
     def personal(self, request: Request) -> Response:
         """Add a server that only you see and use, where the workspace allows it."""
-        draft = _draft(self.read(ServerInput))
+        draft = self._read_draft(ServerScope.PERSONAL)
         server = services.add_personal_server(
             workspace=self.workspace, draft=draft, actor=self.actor
         )
@@ -401,7 +424,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=False, methods=["post"], url_path="personal/try")
     def try_personal(self, request: Request) -> Response:
         """Connect to a server that you would add for yourself, and keep nothing."""
-        draft = _draft(self.read(ServerInput))
+        draft = self._read_draft(ServerScope.PERSONAL)
         report = services.try_personal_connection(
             workspace=self.workspace, draft=draft, actor=self.actor
         )
@@ -421,7 +444,7 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
     @action(detail=False, methods=["post"], url_path="try")
     def try_out(self, request: Request) -> Response:
         """Connect to a server that is not saved, and keep nothing."""
-        draft = _draft(self.read(ServerInput))
+        draft = self._read_draft(ServerScope.WORKSPACE)
         report = services.try_connection(
             workspace_id=self.workspace.pk, draft=draft, actor=self.actor
         )

@@ -74,7 +74,7 @@ def test_programs_are_added_changed_accepted_and_deleted(
         ({"parameters": [{"name": "zone"}]}, 400, {"parameters.0.title"}),
         ({"parameters": [{"name": "Zone", "title": "x"}]}, 422, {"parameters"}),
         ({"command": "/usr/bin/npx", "args": ["pkg"], "parameters": []}, 422, {"args"}),
-        ({"cwd": "/"}, 403, {""}),
+        ({"cwd": "/"}, 400, {"cwd"}),
     ],
 )
 def test_a_faulty_program_is_told_at_its_field(
