@@ -100,6 +100,7 @@ it("REL-3194: says once that a text is too long for the server, and keeps it the
   await vi.advanceTimersByTimeAsync(2_000);
   expect(notes.toasts.value).toHaveLength(1); // said anew: the first one has been there long enough
   vi.unstubAllGlobals();
+  vi.useRealTimers();
 });
 
 it("REL-1346: what is typed while an earlier draft is on its way is no other device's", async () => {
