@@ -20,7 +20,6 @@ from config.platform.platform_state import (
 )
 from config.serving import errors, installing
 from config.telemetry import metrics
-from workspaces.pages.accounts import AddressView, InvitedSignupView
 from workspaces.process.unused_libraries import without
 
 # They try these for clients of an older schema, and for fields of PostgreSQL.
@@ -48,10 +47,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include("config.rest.api")),
     path("platform/state/", include(_STATE)),
     path("admin/", admin.site.urls),
-    # Before allauth's own.
-    path("accounts/email/", AddressView.as_view(), name="account_email"),
-    path("accounts/signup/", InvitedSignupView.as_view(), name="account_signup"),
-    path("accounts/", include("allauth.urls")),
+    path("accounts/", include("workspaces.pages.account_urls")),
     path("", include("config.workspace_files.urls")),
     path("", include("workspaces.urls")),
     path("", include("audit.urls")),

@@ -376,8 +376,8 @@ WITHOUT: Final[Mapping[str, str]] = {
     **{
         f"account_{name}": _SIGNING_IN
         for name in (
-            *("login", "logout", "signup", "inactive", "reauthenticate", "email"),
-            *("email_verification_sent", "confirm_email", "confirm_login_code"),
+            *("login", "logout", "signup", "inactive", "email"),
+            *("email_verification_sent", "confirm_email"),
             *("change_password", "set_password", "reset_password"),
             "reset_password_from_key",
         )

@@ -238,9 +238,7 @@ SAMPLES: dict[str, Sample] = {
     "account_confirm_email": Sample(
         ids=lambda _: {"key": "a"}, is_public=True, writes_on_get=_SESSION
     ),
-    "account_confirm_login_code": Sample(reads=False, is_public=True, writes_on_get=_SESSION),
     "account_logout": Sample(is_public=True),
-    "account_reauthenticate": Sample(writes_on_get=_SESSION),
     "account_email": Sample(reads=False),
     "account_change_password": Sample(),
     "account_set_password": Sample(reads=False),

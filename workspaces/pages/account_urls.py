@@ -1,0 +1,37 @@
+"""Routes of sign-in and of accounts: those of django-allauth that Trellis offers, and no more.
+
+Its own list grows with its releases, by pages that nobody here has looked at.
+"""
+
+from __future__ import annotations
+
+from allauth.account import views
+from django.urls import path, re_path
+
+from workspaces.pages.accounts import AddressView, InvitedSignupView
+
+urlpatterns = [
+    path("login/", views.login, name="account_login"),
+    path("logout/", views.logout, name="account_logout"),
+    path("inactive/", views.account_inactive, name="account_inactive"),
+    path("signup/", InvitedSignupView.as_view(), name="account_signup"),
+    path("email/", AddressView.as_view(), name="account_email"),
+    path("confirm-email/", views.email_verification_sent, name="account_email_verification_sent"),
+    re_path(
+        r"^confirm-email/(?P<key>[-:\w]+)/$", views.confirm_email, name="account_confirm_email"
+    ),
+    path("password/change/", views.password_change, name="account_change_password"),
+    path("password/set/", views.password_set, name="account_set_password"),
+    path("password/reset/", views.password_reset, name="account_reset_password"),
+    path("password/reset/done/", views.password_reset_done, name="account_reset_password_done"),
+    re_path(
+        r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
+        views.password_reset_from_key,
+        name="account_reset_password_from_key",
+    ),
+    path(
+        "password/reset/key/done/",
+        views.password_reset_from_key_done,
+        name="account_reset_password_from_key_done",
+    ),
+]
