@@ -490,9 +490,9 @@ class ServerViewSet(ListRows, RetrieveRow, WorkspaceViewSet):
 def _draft(values: dict[str, Any]) -> ServerDraft:
     program = None
     if values.get("program") is not None:
-        program = StdioProgram.objects.filter(slug=values["program"], is_enabled=True).first()
+        program = StdioProgram.objects.filter(slug=values["program"]).first()
         if program is None:
-            raise InvalidInput(fields={"program": [_("No program on offer has this slug.")]})
+            raise InvalidInput(fields={"program": [_("No program has this slug.")]})
     return ServerDraft(
         name=values.get("name"),
         transport=values.get("transport"),

@@ -16,7 +16,7 @@ from unfold.widgets import (
 
 from mcp_servers.client import transports
 from mcp_servers.client.values import Protocol
-from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope
+from mcp_servers.models import LogLevel, McpServer, SamplingPolicy, ServerScope, StdioProgram
 from mcp_servers.models.server_credentials import OAUTH_TYPES, AccountUse, AuthType
 from mcp_servers.pages.forms.add import AddServerForm
 from mcp_servers.pages.forms.common import (
@@ -154,6 +154,10 @@ class ServerAdminForm(AsksForSecretsAgain, LimitFields, forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "account_use" in self.fields:  # not on the page of somebody's own server
             self.fields["account_use"].required = False
+        if server is not None and server.program is not None and "program" in self.fields:
+            # The one that it runs stays chosen, also where the catalogue offers it no more.
+            programs: Any = self.fields["program"]
+            programs.queryset |= StdioProgram.objects.filter(pk=server.program.pk)
 
     def _post_clean(self) -> None:
         # The service puts the values into the row, and checks them; see clean().

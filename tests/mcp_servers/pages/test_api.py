@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 from audit.models import AuditEntry
 from mcp_servers.client.connections import calls
 from mcp_servers.client.values import Outcome, TextPart, ToolCallOutcome
-from mcp_servers.models import McpServer, McpTool
+from mcp_servers.models import McpServer, McpTool, StdioProgram
 from mcp_servers.pages.api.tools import OutcomeOutput, outcome_in_json
 from mcp_servers.registry.services.call_rules import (
     CallRuleDraft,
@@ -28,7 +28,13 @@ from mcp_servers.registry.services.call_rules import (
 from mcp_servers.registry.specs import connection_spec
 from tests.factories import Tenant, make_tenant
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.factories import http_server, stored_tool, tool_of, zoo_program
+from tests.mcp_servers.factories import (
+    http_server,
+    stored_tool,
+    tool_of,
+    zoo_program,
+    zoo_server,
+)
 from workspaces.people.tokens import issue_token
 
 
@@ -254,6 +260,21 @@ def test_parameters_are_one_word_each(api: Api, tenant: Tenant) -> None:
     }
     assert api("POST", "servers/", body)[0] == 422
     assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_a_server_keeps_a_program_that_is_offered_no_more(api: Api, tenant: Tenant) -> None:
+    """REL-3202: its row comes back over REST, and its form in the admin still chooses it; no other server gets it."""
+    server = zoo_server(tenant, "probe")
+    StdioProgram.objects.filter(slug="zoo").update(is_enabled=False)
+    row = api("GET", f"servers/{server.pk}/")[1]
+    status, answer = api("PATCH", f"servers/{server.pk}/", {**row, "name": "renamed"})
+    assert (status, answer["name"], answer["program"]) == (200, "renamed", "zoo")
+    added = {"name": "x", "transport": "stdio", "program": "zoo", "parameters": {"mode": "probe"}}
+    status, answer = api("POST", "servers/", added)
+    assert (status, answer["errors"][0]["attr"]) == (422, "program")
+    page = tenant.client("admin").get(f"/admin/mcp_servers/mcpserver/{server.pk}/change/")
+    chosen = f'<option value="{server.program_id}" selected>'
+    assert chosen in page.content.decode()
 
 
 def test_secrets_are_written_and_never_read(
