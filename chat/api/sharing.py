@@ -50,7 +50,8 @@ class ReaderField(serializers.UUIDField):
 
     def to_internal_value(self, data: Any) -> Any:
         """Give the id."""
-        return super().to_internal_value(data.get("id") if isinstance(data, dict) else data)
+        given: Any = data.get("id") if isinstance(data, dict) else data
+        return super().to_internal_value(given)
 
 
 class ShareInput(serializers.Serializer[Any]):
