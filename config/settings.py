@@ -417,7 +417,10 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "NUM_PROXIES": 0,  # config.serving.edge has read the proxies' headers already, and removed them
 }
-_ERROR_CODES = ("400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "429", "500")
+_ERROR_CODES = (
+    *("400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "429", "500"),
+    *("503", "507"),
+)
 DRF_STANDARDIZED_ERRORS = {
     "EXCEPTION_HANDLER_CLASS": "config.rest.api.ApiExceptionHandler",
     "EXCEPTION_FORMATTER_CLASS": "config.rest.api.ApiErrors",

@@ -37,13 +37,30 @@ class PersonOutput(serializers.Serializer[Any]):
     email = serializers.CharField()
 
 
+@extend_schema_field(
+    {
+        "anyOf": [
+            {"type": "string", "format": "uuid"},
+            {"$ref": "#/components/schemas/PersonOutput"},
+        ]
+    }
+)
+class ReaderField(serializers.UUIDField):
+    """A member by their id, or as a share shows them."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Give the id."""
+        given: Any = data.get("id") if isinstance(data, dict) else data
+        return super().to_internal_value(given)
+
+
 class ShareInput(serializers.Serializer[Any]):
     audience = serializers.ChoiceField(ShareAudience.values, help_text="Who may read it.")
     people = serializers.ListField(
-        child=serializers.UUIDField(),
+        child=ReaderField(),
         max_length=MOST_READERS,
         required=False,
-        help_text="Of `people`: the ids of members. `shared-chats/people/` finds them.",
+        help_text="Of `people`: the ids of members, or the members as a share shows them. `shared-chats/people/` finds them.",
     )
     with_files = serializers.BooleanField(
         default=False, help_text="Also attached files and those that answers made."
@@ -57,7 +74,10 @@ class ShareInput(serializers.Serializer[Any]):
     until_message_id = serializers.UUIDField(
         required=False,
         allow_null=True,
-        help_text="Where the shared text ends. Absent: at the end of what the chat shows now. Give the `end_message_id` to leave the text as it is.",
+        help_text="Where the shared text ends. Absent: at the `end_message_id`. If that is absent, too: at the end of what the chat shows now.",
+    )
+    end_message_id = serializers.UUIDField(
+        required=False, help_text="As the share shows it: the text stays as it is."
     )
 
 
@@ -188,7 +208,12 @@ class ShareOfConversation:
     @extend_schema(methods=["GET"], responses=ShareOutput)
     @extend_schema(methods=["PUT"], request=ShareInput, responses=ShareOutput)
     @extend_schema(methods=["DELETE"], responses={204: None})
-    @action(detail=True, methods=["get", "put", "delete"], pagination_class=None)
+    @action(
+        detail=True,
+        methods=["get", "put", "delete"],
+        pagination_class=None,
+        serializer_class=ShareOutput,
+    )
     def share(self: Any, request: Request, pk: str) -> Response:
         """Read how it is shared; share it, or replace what others read and who they are; or stop sharing it."""
         conversation = self.get_object()
@@ -200,7 +225,7 @@ class ShareOfConversation:
                 with_files=values["with_files"],
                 with_calls=values["with_calls"],
                 expires_at=values.get("expires_at"),
-                until=values.get("until_message_id"),
+                until=values.get("until_message_id") or values.get("end_message_id"),
             )
             share_conversation(conversation=conversation, choice=choice, actor=self.actor)
         rows = SharedChat.objects.for_workspace(self.workspace).filter(conversation=conversation)

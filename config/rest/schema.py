@@ -45,8 +45,12 @@ _MEANINGS: Final = {
     "422": "Understood, and refused for its values.",
     "429": "Too many requests; `Retry-After` says how many seconds to wait.",
     "500": "Trellis made a mistake. It has been logged under the answer's `X-Request-Id`.",
+    "503": "Not possible at the moment, as when the database or the audit log is out of reach. `Retry-After` says how many seconds to wait.",
+    "507": "The disk or the storage for files is full or out of reach. Nothing was kept.",
 }
 """What each status of an error means."""
+_FORM: Final = "multipart/form-data"
+"""How files are sent."""
 _MOST_OF_A_SUMMARY: Final = 90
 """Characters of one line in lists of operations."""
 _OF_ALL_LISTS: Final = {ListRows.list.__doc__: "List", RetrieveRow.retrieve.__doc__: "Read"}
@@ -202,8 +206,11 @@ class ApiSchema(AutoSchema):
             is_typed = status_code == "422" and self.method == "GET" and takes_words
             has_body = self.method not in {"GET", "DELETE"}
             return bool(has_body or is_typed) and status_code not in responses
-        if status_code == "400":
-            return "400" not in responses
+        if status_code == "507":
+            takes_file = self.method not in {"GET", "DELETE"} and _FORM in self.map_parsers()
+            return takes_file and "507" not in responses
+        if status_code in {"400", "503"}:
+            return status_code not in responses
         should: bool = super()._should_add_error_response(responses, status_code)
         return should
 

@@ -133,6 +133,25 @@ def test_the_description_reads_well(document: dict[str, Any]) -> None:
     }
 
 
+def test_the_description_says_what_may_be_out_of_reach(document: dict[str, Any]) -> None:
+    """REL-3213: 503 of each operation, and 507 of those that take a file, and of no reading one."""
+    without = [
+        (path, method)
+        for path, method, one in _operations(document)
+        if "503" not in one["responses"]
+    ]
+    assert not without
+    for path, method, one in _operations(document):
+        takes_file = "multipart/form-data" in one.get("requestBody", {}).get("content", {})
+        if takes_file:
+            assert "507" in one["responses"], path
+        elif method == "get":
+            assert one["responses"].get("507") != {"$ref": "#/components/responses/Error507"}
+    shared = document["components"]["responses"]
+    assert "Retry-After" in shared["Error503"]["description"]
+    assert "Error507" in shared
+
+
 def test_files_have_the_type_of_what_they_hold(document: dict[str, Any]) -> None:
     """REL-2308: the description promised bytes of no kind, and no refusal of a file that has no text."""
     version = "/api/artifacts/{id}/versions/{number}"

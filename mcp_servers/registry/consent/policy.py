@@ -52,7 +52,7 @@ SENTENCES: Final[dict[str, str]] = {
     "action.confirm": _("An administrator wants the action that this call runs to ask first."),
     "hints.action": _("The server does not say what the action of this call does."),
     "action.auto": _("An administrator lets the action of this call run without asking."),
-    TRIAL: _("This was a check of a bud, which never calls tools that may change data."),
+    TRIAL: _("Only tools that just read can be called here. This one may change data."),
     UNTRUSTED_CONTENT: _(
         "Content from outside was read before, which can mislead the assistant, and this call can change things or send data out."
     ),

@@ -9,6 +9,7 @@ import pytest
 from chat.models import (
     Bud,
     Conversation,
+    Message,
     ShareAudience,
 )
 from tests.chat.services.shared_chats import (
@@ -51,6 +52,23 @@ class Api:
         answer = call(f"/api/{path}", headers=self.headers, **(given if body is not None else {}))
         assert answer.status_code == status, answer.content
         return answer.json() if answer.content else None
+
+
+def test_what_a_share_shows_may_come_back(
+    tenant: Tenant, conversation: Conversation, bud: Bud
+) -> None:
+    """REL-3211: with one field changed. What was said since stays with its owner, and people are taken as they are shown."""
+    mine = Api(tenant, "member")
+    path = f"conversations/{conversation.pk}/share/"
+    chosen = {"audience": "people", "people": [str(tenant.admin.pk)]}
+    first = Message.objects.for_workspace(tenant.workspace).earliest("id")
+    made = mine("put", path, {**chosen, "until_message_id": str(first.pk)})
+    assert (made["end_message_id"], made["is_current"]) == (str(first.pk), False)
+    again = mine("put", path, {**made, "with_files": True})
+    assert again == {**made, "with_files": True, "shared_at": again["shared_at"]}
+    assert mine("put", path, chosen)["is_current"] is True
+    mine("put", path, {**chosen, "audiance": "people"}, status=400)
+    mine("put", path, {**chosen, "people": [{"name": "Anna"}]}, status=400)
 
 
 def test_programs_share_read_and_copy(tenant: Tenant, conversation: Conversation, bud: Bud) -> None:

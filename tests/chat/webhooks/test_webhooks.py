@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 import threading
 from datetime import timedelta
 from typing import Any
@@ -16,12 +17,16 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from audit.models import AuditEntry
+from chat.engine.states import RETRYABLE_TURNS
 from chat.models import Turn, WebhookDelivery
+from chat.services.turns import stop_turn
+from chat.values import TurnStatus, WebhookEvent
 from chat.webhooks import delivery
 from chat.webhooks.delivery import deliver_due, trim_deliveries
 from chat.webhooks.events import TASK, tell_test, tell_turn_finished
 from chat.webhooks.services import create_webhook, renew_secret, try_webhook, update_webhook
 from config.celery import app
+from config.env import ROOT
 from tests.chat.conftest import Chat
 from tests.fakes.webhook_program import Program
 from tests.other_keys import having
@@ -64,8 +69,6 @@ def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, sec
     chat.send("question-canary")
     chat.watching.turn("waiting_for_approval")
     assert deliver_due() == 1
-    from chat.services.turns import stop_turn
-
     stop_turn(turn=chat.calls()[0].turn, actor=chat.actor)
     assert deliver_due() == 1
     assert deliver_due() == 0
@@ -81,6 +84,23 @@ def test_a_program_hears_of_approvals_and_ends(chat: Chat, program: Program, sec
         )
     assert kinds == [["approval.wanted"], ["turn.finished"]]
     assert {row.status for row in deliveries(chat)} == {"delivered"}
+
+
+def test_the_page_names_what_events_hold(chat: Chat, program: Program, secret: str) -> None:
+    """REL-3212: each key of `data`, of each event that there is, and each state that a turn ends in."""
+    page = (ROOT / "docs" / "api.md").read_text()
+    rows = dict(re.findall(r"^\| (both of them|`[a-z.]+`) \| (`.+) \|$", page, re.MULTILINE))
+    told = {event.value: rows[f"`{event.value}`"] for event in WebhookEvent}
+    chat.model.call(("counting__plain", {"text": "x"}))
+    chat.send("hello")
+    chat.watching.turn("waiting_for_approval")
+    stop_turn(turn=chat.calls()[0].turn, actor=chat.actor)
+    sent = {row.event: row.payload["data"] for row in deliveries(chat)}
+    assert sent.keys() == told.keys()
+    ends = {TurnStatus.COMPLETED, *RETRYABLE_TURNS}
+    for event, data in sent.items():
+        named = set(re.findall(r"`(\w+)`", told[event] + rows["both of them"]))
+        assert named == set(data) | (ends if "status" in data else set()), event
 
 
 def test_a_program_that_asks_for_a_pause_gets_it(chat: Chat, program: Program, secret: str) -> None:

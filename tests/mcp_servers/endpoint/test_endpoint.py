@@ -123,7 +123,7 @@ def test_call_rules_hold_for_clients(tenant: Tenant, notes: McpServer) -> None:
 def test_a_token_that_reads_calls_nothing_else(
     tenant: Tenant, notes: McpServer, revision: str
 ) -> None:
-    """SEC-113: it is not told of other tools; a call of one is 403, names the scope, and stands in the log."""
+    """SEC-113, REL-3214: it hears of no other tools; a call of one is 403, says why, and stands in the log."""
     client = McpClient(tenant, token_for(tenant, "mcp:read"), revision)
     assert "notes__list_notes" in client.names()
     assert "notes__write_note" not in client.names()
@@ -132,6 +132,7 @@ def test_a_token_that_reads_calls_nothing_else(
         "tools/call", {"name": "notes__write_note", "arguments": {"name": "a", "text": "b"}}
     )
     assert answer.status_code == 403
+    assert answer.json()["error"]["message"].startswith("Only tools that just read")
     challenge = answer["WWW-Authenticate"]
     assert 'error="insufficient_scope"' in challenge
     assert challenge.endswith('scope="mcp:call"')
