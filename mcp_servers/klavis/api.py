@@ -62,10 +62,10 @@ class HostedOutput(serializers.Serializer[Any]):
     server_id = serializers.UUIDField(allow_null=True)
 
 
-def _services() -> serializers.ListField:
+def _services(*, least: int = 1) -> serializers.ListField:
     return serializers.ListField(
         child=serializers.CharField(max_length=200),
-        min_length=1,
+        min_length=least,
         max_length=installing.MAX_SERVICES,
         help_text="Names of services, as the catalogue of Klavis has them.",
     )
@@ -76,7 +76,8 @@ class HostedInput(serializers.Serializer[Any]):
 
     is_read_only = serializers.BooleanField(required=False)
     uses_rest = serializers.BooleanField(required=False)
-    services = _services()
+    services = _services(least=0)
+    """None, as a server with one service shows it, is no change of that one."""
 
 
 class StrataInput(WhereUsedInput):
@@ -218,19 +219,20 @@ class HostedViewSet(WorkspaceViewSet):
     def partial_update(self, request: Request, pk: str) -> Response:
         """Have it only read, reach it over the provider's REST interface, or have other services behind it."""
         instance, values = self.get_object(), self.read(HostedInput, partial=True)
-        if "is_read_only" in values:
+        wanted = {name: one for name, one in values.items() if one != getattr(instance, name)}
+        if "is_read_only" in wanted:
             count_hosted(self.actor)
             instance_changes.set_read_only(
-                instance=instance, is_read_only=values["is_read_only"], actor=self.actor
+                instance=instance, is_read_only=wanted["is_read_only"], actor=self.actor
             )
-        if "uses_rest" in values:
+        if "uses_rest" in wanted:
             instance_changes.set_uses_rest(
-                instance=instance, uses_rest=values["uses_rest"], actor=self.actor
+                instance=instance, uses_rest=wanted["uses_rest"], actor=self.actor
             )
-        if "services" in values:
+        if "services" in wanted:
             count_hosted(self.actor)
             instance_changes.change_services(
-                instance=instance, services=values["services"], actor=self.actor
+                instance=instance, services=wanted["services"], actor=self.actor
             )
         return self._answer(self.get_object())
 

@@ -90,16 +90,16 @@ def test_the_page_names_what_events_hold(chat: Chat, program: Program, secret: s
     """REL-3212: each key of `data`, of each event that there is, and each state that a turn ends in."""
     page = (ROOT / "docs" / "api.md").read_text()
     rows = dict(re.findall(r"^\| (both of them|`[a-z.]+`) \| (`.+) \|$", page, re.MULTILINE))
-    told = {event.value: rows[f"`{event.value}`"] for event in WebhookEvent}
+    described = {event.value: rows[f"`{event.value}`"] for event in WebhookEvent}
     chat.model.call(("counting__plain", {"text": "x"}))
     chat.send("hello")
     chat.watching.turn("waiting_for_approval")
     stop_turn(turn=chat.calls()[0].turn, actor=chat.actor)
     sent = {row.event: row.payload["data"] for row in deliveries(chat)}
-    assert sent.keys() == told.keys()
+    assert sent.keys() == described.keys()
     ends = {TurnStatus.COMPLETED, *RETRYABLE_TURNS}
     for event, data in sent.items():
-        named = set(re.findall(r"`(\w+)`", told[event] + rows["both of them"]))
+        named = set(re.findall(r"`(\w+)`", described[event] + rows["both of them"]))
         assert named == set(data) | (ends if "status" in data else set()), event
 
 

@@ -34,10 +34,11 @@ def test_several_services_behind_one_server(
     assert [one.casefold() for one in changed["services"]] == ["weather"]
     page = admin.get(f"/w/acme/servers/klavis/{row['id']}/").content.decode()
     assert "Weather" in page
-    for body, field in (({"services": ["klingon"]}, "service"), ({"services": []}, "services")):
-        refused = admin.patch(f"{HOSTED}{row['id']}/", body, **SENT)
+    assert admin.patch(f"{HOSTED}{row['id']}/", changed, **SENT).status_code == 200
+    for services in (["klingon"], []):
+        refused = admin.patch(f"{HOSTED}{row['id']}/", {"services": services}, **SENT)
         assert refused.status_code in {400, 422}
-        assert refused.json()["errors"][0]["attr"].startswith(field)
+        assert refused.json()["errors"][0]["attr"] == "service"
     assert tenant.client("member").post(HOSTED, {"services": ["gmail"]}, **SENT).status_code == 403
 
 
