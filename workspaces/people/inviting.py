@@ -85,6 +85,7 @@ def read_list(content: bytes) -> str:
 def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) -> list[Invitee]:
     """Read addresses, one a line, with a role behind a comma, semicolon or tab if it is another.
 
+    A line may hold several addresses instead, as mail programs write them. Each has the usual role.
     Of a table with headings, as other programs export it, the columns of addresses and roles are read.
 
     Args:
@@ -124,21 +125,27 @@ def read_invitees(text: str, *, role: Role, workspace: Workspace | None = None) 
             continue
         if columns is not None:
             cells = [cells[at] if at is not None and at < len(cells) else "" for at in columns]
+        elif all("@" in cell for cell in cells if cell):
+            found += [Invitee(line=line, email=_address(cell), role=role) for cell in cells if cell]
+            continue
         wanted = cells[1].lower() if len(cells) > 1 and cells[1] else role.value
         if len(cells) > 2 or wanted not in known:
             roles = ", ".join(known)
             message = _("Write an address, and a role if you like: %(roles)s.") % {"roles": roles}
             faults[f"line {line}"] = [message]
             continue
-        named_one = _NAMED.fullmatch(cells[0])
-        email = typed_address(named_one[1] if named_one else cells[0])
-        found.append(Invitee(line=line, email=email, role=known[wanted]))
+        found.append(Invitee(line=line, email=_address(cells[0]), role=known[wanted]))
     if faults:
         if workspace is not None:
             faults |= _faults_of(workspace, found)
         in_order = sorted(faults, key=lambda name: int(name.removeprefix("line ")))
         raise InvalidInput(fields={name: faults[name] for name in in_order})
     return found
+
+
+def _address(cell: str) -> str:
+    named = _NAMED.fullmatch(cell)
+    return typed_address(named[1] if named else cell)
 
 
 def _columns_of(cells: Sequence[str]) -> _Columns | None:

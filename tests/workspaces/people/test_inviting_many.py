@@ -38,6 +38,16 @@ def test_a_list_names_addresses_and_other_roles() -> None:
     ]
 
 
+def test_a_line_may_hold_several_addresses() -> None:
+    """REL-451: as they are copied from the line of recipients of a mail."""
+    text = "Ada L. <ada@example.org>, bob@example.org,\neve@example.org, admin"
+    assert read_invitees(text, role=Role.MEMBER) == [
+        Invitee(line=1, email="ada@example.org", role=Role.MEMBER),
+        Invitee(line=1, email="bob@example.org", role=Role.MEMBER),
+        Invitee(line=2, email="eve@example.org", role=Role.ADMIN),
+    ]
+
+
 def test_many_are_invited_with_a_link_each(tenant: Tenant) -> None:
     """REL-451."""
     client = tenant.client("admin")

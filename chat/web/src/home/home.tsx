@@ -201,6 +201,12 @@ function placeholderFor(bud: Bud | null | undefined): string {
   return buds.value?.length === 0 ? t.writeOnce : chat.message;
 }
 
+/** What can be done about the demo model depends on who reads it. */
+function demoText(urls: typeof boot.urls): string {
+  if (urls.own_model) return t.demoTextUnused;
+  return urls.providers ? t.demoText : t.demoTextMember;
+}
+
 export function Home() {
   const chosen = homeBud.value;
   // Of the bud that answers, as in its chats; where none is known, of the workspace.
@@ -251,9 +257,7 @@ export function Home() {
             <div class="notice" data-tone="warn">
               <Icon name="info" />
               <span>
-                {filled(boot.urls.own_model ? t.demoTextUnused : t.demoText, {
-                  model: <strong>{t.demoModel}</strong>,
-                })}{" "}
+                {filled(demoText(boot.urls), { model: <strong>{t.demoModel}</strong> })}{" "}
                 {(boot.urls.own_model ?? boot.urls.providers) && (
                   <a class="link-brand" href={boot.urls.own_model ?? boot.urls.providers ?? ""}>
                     {boot.urls.own_model ? t.useModel : t.connectModel}

@@ -29,6 +29,8 @@ const home = {
   demoHint: "Answers come from the demo model.",
   demoText:
     "This is the {model}. It follows a script so that you can try tools and approvals without a key. Connect a real model to get real answers.",
+  demoTextMember:
+    "This is the {model}. It follows a script so that you can try tools and approvals. Ask an administrator to connect a real one.",
   connectModel: "Connect a model",
   demoTextUnused:
     "This is the {model}. Your workspace has a model, which this bud does not use yet. Choose it for this chat, or for all buds.",
