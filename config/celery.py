@@ -49,9 +49,13 @@ def _write_beside(**_kwargs: object) -> None:
 
 
 @worker_init.connect
-def _keep_to_itself(sender: WorkController, **_kwargs: object) -> None:
-    """Workers find in the database what there is to do. Talk among them would only fail whenever Redis does."""
-    sender.options.update(without_gossip=True, without_mingle=True)
+def keep_to_itself(sender: WorkController, **_kwargs: object) -> None:
+    """Workers find in the database what there is to do. Talk among them would only fail whenever Redis does.
+
+    Nobody reads their heartbeats. One that a worker sends to a Redis that stands still never comes back, and then the
+    worker does not end.
+    """
+    sender.options.update(without_gossip=True, without_mingle=True, without_heartbeat=True)
 
 
 @task_prerun.connect

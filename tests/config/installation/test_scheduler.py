@@ -19,7 +19,7 @@ from kombu.utils.imports import symbol_by_name
 from pytest_django.fixtures import Settings
 
 from config import doctor
-from config.celery import app
+from config.celery import app, keep_to_itself
 from config.installation.jobs import all_jobs, read_jobs
 from config.workers import consumer
 from config.workers import scheduler as scheduling
@@ -191,6 +191,22 @@ def test_a_worker_waits_for_a_redis_that_takes_no_writes(
             client.config_set("maxmemory", 0)
             connecting.result(PATIENCE).close()
     assert caplog.messages == ["worker_waits_for_redis", "worker_goes_on"]
+
+
+def test_a_worker_that_is_to_end_waits_for_no_redis() -> None:
+    """REL-3231: while Redis stood still, a heartbeat or an answer to nobody kept it for ever."""
+    controller = SimpleNamespace(use_eventloop=False, options={})
+    keep_to_itself(sender=controller)
+    worker = symbol_by_name(app.conf.worker_consumer)(
+        print, app=app, controller=controller, hostname="ending", **controller.options
+    )
+    talks = {type(step).__name__ for step in worker.steps} & {
+        "Control",
+        "Gossip",
+        "Heart",
+        "Mingle",
+    }
+    assert not talks
 
 
 @pytest.mark.parametrize("name", [DAILY, OFTEN])
