@@ -34,7 +34,9 @@ as server-sent events.
 
 Open `wss://<host>/ws/w/<workspace>/`, where `<workspace>` is the workspace's slug.
 
-- **Session**: send the session cookie of a signed-in person. API tokens do not open the socket.
+- **Session**: send the session cookie of a signed-in person. API tokens do not open the socket. The cookie is named
+  `__Host-trellis-session` over HTTPS, and `trellis-session` without. A program gets it as a browser does: read
+  `/accounts/login/`, then post `login`, `password` and the form's `csrfmiddlewaretoken` there, with the cookies that came.
 - **Origin**: send an `Origin` header whose scheme, host and port are one of `TRELLIS_PUBLIC_ORIGINS`. Any other origin, or
   none, gets HTTP 403.
 - **Person**: a page can add `?person=<id>`, the id of the person that it was made for. If somebody else is signed in
@@ -76,7 +78,7 @@ Limits:
 2. Apply each row event whose `seq` is one higher than yours: put its row in the place of the row with the same `id`.
    Skip events whose `seq` you have already.
 3. Apply deltas to the message that they name. A delta's `offset` says where its text belongs, counted in UTF-16 code
-   units. Skip what you already have of it.
+   units. Skip what you already have of it. Ignore deltas that come before the first `snapshot`: it holds their text.
 
 ## Resume after a gap
 
