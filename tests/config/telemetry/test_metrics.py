@@ -22,6 +22,7 @@ from audit import metrics as log_metrics
 from audit.actions import Action, Outcome, RefusedBy
 from audit.services import EntryDraft, Ref, record
 from config.env import ROOT, Environment
+from config.workers.scheduler import MOST_WAITING
 from mcp_servers.client.transports import STREAMABLE_HTTP
 from mcp_servers.models import McpServer, ServerScope, ServerStatus
 from mcp_servers.registry import metrics as registry_metrics
@@ -239,6 +240,13 @@ def test_dashboard_and_rules_name_metrics_that_exist(name: str) -> None:
         panels = json.loads(text)["panels"]
         assert len({panel["id"] for panel in panels}) == len(panels)
         assert all(target["expr"] for panel in panels for target in panel["targets"])
+
+
+def test_the_rule_of_a_long_queue_can_fire() -> None:
+    """Ours: the scheduler stops handing out before a queue grows as long as the rule once waited for."""
+    rules = (OPERATIONS / "prometheus-alerts.yml").read_text()
+    (bound,) = re.findall(r"trellis_celery_queue_length\) > (\d+)", rules)
+    assert int(bound) < MOST_WAITING
 
 
 _COUNTERS = (metrics.tool_calls, metrics.refusals, metrics.http_requests)
