@@ -25,16 +25,19 @@ async function redraw(id: string): Promise<void> {
   const address = `${url}${encodeURIComponent(id)}/`;
   const card = document.getElementById(`server-${id}`);
   if (!card) return isWhole() ? add(address, id) : undefined;
-  // Somebody who is choosing in this card is not interrupted, and the answer to a test stays long enough to be read.
-  if (card.querySelector(".menu-pop:popover-open, select:focus") || isFresh(card)) {
-    later(id, { afterMs: IN_USE_MS });
-    return;
-  }
+  if (isInUse(card)) return later(id, { afterMs: IN_USE_MS });
   // Not asked for by htmx: one that was deleted is no error to tell the person of.
   const answer = await fetch(shownAs(card, address), { headers: { "HX-Request": "true" } });
+  // The answer to a test may have come while this was on its way.
+  if (isInUse(card)) return later(id, { afterMs: IN_USE_MS });
   if (answer.status === 404) card.remove();
   else if (answer.ok && !answer.redirected)
     await htmx()?.swap({ sourceElement: card, target: card, text: await answer.text(), swap: "outerMorph" });
+}
+
+/** Somebody who is choosing in a card is not interrupted, and the answer to a test stays long enough to be read. */
+function isInUse(card: HTMLElement): boolean {
+  return card.querySelector(".menu-pop:popover-open, select:focus") !== null || isFresh(card);
 }
 
 /** A row stays a row. */

@@ -20,3 +20,20 @@ it("REL-2562: a page of servers that nobody sees asks for nothing, and for what 
   expect(fetched).toHaveBeenCalledExactlyOnceWith("/s/1/", expect.anything());
   expect(document.getElementById("server-1")).toBeNull();
 });
+
+it("REL-3232: the answer to a test that comes while its server is read again stays to be read", async () => {
+  vi.useFakeTimers();
+  vi.spyOn(document, "visibilityState", "get").mockReturnValue("visible");
+  const read = Promise.withResolvers<Response>();
+  vi.stubGlobal("fetch", () => read.promise);
+  document.getElementById("servers")?.insertAdjacentHTML("beforeend", '<div id="server-2"></div>');
+  const card = document.getElementById("server-2");
+  heard[0]?.onChange("server.checked", "2");
+  await vi.advanceTimersByTimeAsync(1000);
+  card?.insertAdjacentHTML("beforeend", "<p data-report>It answered.</p>");
+  read.resolve(new Response("", { status: 404 }));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(card?.isConnected).toBe(true);
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(card?.isConnected).toBe(false);
+});
