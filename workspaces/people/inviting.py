@@ -249,5 +249,5 @@ def _faults_of(workspace: Workspace, people: Sequence[Invitee]) -> dict[str, lis
             }
         seen.setdefault(one.email, one.line)
         if fault:
-            faults[f"line {one.line}"] = [fault]
+            faults.setdefault(f"line {one.line}", []).append(fault)
     return faults

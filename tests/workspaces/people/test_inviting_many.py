@@ -48,6 +48,16 @@ def test_a_line_may_hold_several_addresses() -> None:
     ]
 
 
+def test_each_fault_of_a_line_is_named(tenant: Tenant) -> None:
+    """REL-451: of several addresses in a line, not the last faulty one alone."""
+    line = "ada@example, bob@example.org, bob@example.org"
+    answer = tenant.client("admin").post(page(tenant), {"people": line, "role": "member"})
+    text = answer.content.decode()
+    assert "“ada@example” is not an e-mail address." in text
+    assert "bob@example.org is in line 1 already." in text
+    assert invited(tenant) == []
+
+
 def test_many_are_invited_with_a_link_each(tenant: Tenant) -> None:
     """REL-451."""
     client = tenant.client("admin")

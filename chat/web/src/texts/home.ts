@@ -30,7 +30,7 @@ const home = {
   demoText:
     "This is the {model}. It follows a script so that you can try tools and approvals without a key. Connect a real model to get real answers.",
   demoTextMember:
-    "This is the {model}. It follows a script so that you can try tools and approvals. Ask an administrator to connect a real one.",
+    "This is the {model}. It follows a script so that you can try tools and approvals. For real answers, ask an administrator for a real model.",
   connectModel: "Connect a model",
   demoTextUnused:
     "This is the {model}. Your workspace has a model, which this bud does not use yet. Choose it for this chat, or for all buds.",

@@ -127,8 +127,8 @@ test("REL-1352: the start page tells of the demo model where it answers, and not
   });
   const says = () => at().textContent?.includes("not an AI");
   expect(says()).toBe(true);
-  // Whoever may not connect a model reads who can.
-  expect(at().textContent).toContain("Ask an administrator");
+  // Whoever may not connect a model reads whom to ask.
+  expect(at().textContent).toContain("ask an administrator");
   act(() => chooseHomeBud(walker.id));
   expect(says()).toBe(false);
   act(() => {
