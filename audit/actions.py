@@ -166,6 +166,11 @@ class Action(StrEnum):
         _("Password changed"),
         _("A person changed their password, or set a new one by the link of a mail."),
     )
+    AUTH_TWO_STEP_CHANGED = (
+        "auth.two_step_changed",
+        _("Two-step verification changed"),
+        _("A person turned two-step verification on or off, or made new recovery codes."),
+    )
     GRANT_REQUESTED = (
         "grant.requested",
         _("Account sign-in started"),

@@ -6,7 +6,15 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from allauth.account.internal.flows.login import get_authentication_records
 from allauth.account.signals import password_changed, password_reset, password_set
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import (
+    authentication_failed,
+    authenticator_added,
+    authenticator_removed,
+    authenticator_reset,
+)
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
@@ -63,6 +71,39 @@ def record_failure(
     sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
 ) -> None:
     name = str(credentials.get("email") or credentials.get("username") or "")[:254]
+    _record_failure(request, {"account": name})
+
+
+@receiver(authentication_failed)
+def record_wrong_code(sender: object, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    """Somebody knew the password and not the code."""
+    _record_failure(request, {"account": user.email, "step": "code"})
+
+
+@receiver([authenticator_added, authenticator_removed, authenticator_reset])
+def record_two_steps(
+    sender: object,
+    request: HttpRequest,
+    user: Any,
+    authenticator: Authenticator,
+    signal: Any,
+    **kwargs: Any,
+) -> None:
+    """Recovery codes come and go with the app; alone, they are made anew."""
+    is_app = authenticator.type == Authenticator.Type.TOTP
+    if is_app or signal is authenticator_reset:
+        change = _TWO_STEP_CHANGES[signal]
+        _record_auth(Action.AUTH_TWO_STEP_CHANGED, request, user, {"change": change})
+
+
+_TWO_STEP_CHANGES = {
+    authenticator_added: "turned_on",
+    authenticator_removed: "turned_off",
+    authenticator_reset: "new_recovery_codes",
+}
+
+
+def _record_failure(request: HttpRequest | None, details: dict[str, object]) -> None:
     record(
         EntryDraft(
             action=Action.AUTH_FAILED,
@@ -72,21 +113,27 @@ def record_failure(
                 request_id=getattr(request, "request_id", ""),
             ),
             workspace_id=None,
-            details={"account": name},
+            details=details,
         )
     )
 
 
-def _record_auth(action: Action, request: HttpRequest, user: Any) -> None:
+def _record_auth(
+    action: Action, request: HttpRequest, user: Any, details: dict[str, object] | None = None
+) -> None:
     request.user = user
     workspace = find_workspace(request, slug=None)  # type: ignore[arg-type]  # enriched request
     # Before a sign-in the request reaches no workspace.
     with in_workspace(workspace.pk) if workspace is not None else nullcontext():
-        _record_auth_in(workspace, action, request, user)
+        _record_auth_in(workspace, action, request, user, details or {})
 
 
 def _record_auth_in(
-    workspace: Workspace | None, action: Action, request: HttpRequest, user: Any
+    workspace: Workspace | None,
+    action: Action,
+    request: HttpRequest,
+    user: Any,
+    details: dict[str, object],
 ) -> None:
     actor = actor_for(
         user,
@@ -96,5 +143,14 @@ def _record_auth_in(
         request_id=getattr(request, "request_id", ""),
     )
     if action is Action.AUTH_SIGNED_IN:
-        actor = replace(actor, sign_in="password")
-    record(EntryDraft(action=action, actor=actor, workspace_id=actor.workspace_id))
+        actor = replace(actor, sign_in=_way_in(request, user))
+    draft = EntryDraft(action=action, actor=actor, workspace_id=actor.workspace_id, details=details)
+    record(draft)
+
+
+def _way_in(request: HttpRequest, user: Any) -> str:
+    """How somebody who has just signed in proved who they are."""
+    kinds = {step.get("type") for step in get_authentication_records(request, user)}
+    if Authenticator.Type.RECOVERY_CODES in kinds:
+        return "password+recovery"
+    return "password+code" if Authenticator.Type.TOTP in kinds else "password"

@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "channels",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -264,7 +265,10 @@ ACCOUNT_FORMS = {
     "reset_password": "workspaces.pages.forms.ResetForm",
     "reset_password_from_key": "workspaces.pages.forms.ForgottenPasswordForm",
     "change_password": "workspaces.pages.forms.NewPasswordForm",
+    "reauthenticate": "workspaces.pages.forms.PasswordAgainForm",
 }
+# Accounts have a password. Whoever changes how they sign in enters it again.
+ACCOUNT_REAUTHENTICATION_METHODS = ("password",)
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # People may sign in before they answered the mail to their address: without a mail server nobody could.
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -290,6 +294,15 @@ ACCOUNT_RATE_LIMITS = {
     "signup": "20/m/ip",
     "change_password": "5/m/user",
 }
+MFA_ADAPTER = "workspaces.pages.two_step.TwoStepAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_FORMS = {
+    "activate_totp": "workspaces.pages.two_step.FirstCodeForm",
+    "authenticate": "workspaces.pages.two_step.CodeForm",
+}
+MFA_TOTP_TOLERANCE = 1  # a phone's clock may be half a minute off
+# Without a mail server nobody confirms an address. The platform's owner can turn it off for an account.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # Security ------------------------------------------------------------------------------------------------------------
 

@@ -49,7 +49,10 @@ class Actor:
     on_behalf_of: str = ""
     """Whom a part of the system acts for; "" if for nobody or for itself."""
     sign_in: str = ""
-    """How the actor proved who it is: "password", "session", "token", "client", or "command" for whoever has the machine."""
+    """How the actor proved who it is: "password", "session", "token", "client", or "command" for whoever has the machine.
+
+    With two-step verification "password+code", or "password+recovery" for a recovery code.
+    """
     is_address_confirmed: bool = True
     """Whether a person has answered a mail to the address in `label`."""
     token_id: UUID | None = None

@@ -13,7 +13,10 @@ class WorkspacesConfig(AppConfig):
         from workspaces.database.postgresql.policies import OF_PERSON, also_allow
         from workspaces.labels import COLUMNS, EVERYWHERE, TABLES
         from workspaces.models import ApiToken, Membership, Workspace
-        from workspaces.people import email_addresses  # noqa: F401 - follows the rows of addresses
+        from workspaces.people import (
+            email_addresses,  # noqa: F401 - follows the rows of addresses
+            two_step,  # noqa: F401 - follows the rows of the second step
+        )
         from workspaces.people.memberships import end_rows_of, listen_to_leaving
         from workspaces.words.columns import name_tables
         from workspaces.words.number_faults import say_number_faults_plainly

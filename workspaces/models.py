@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid7
 from workspaces.actors import Role
 from workspaces.jobs.installation import BackgroundJob, InstalledVersion, WorkerSeen
 from workspaces.scoping import WorkspaceModel, WorkspaceQuerySet
+from workspaces.secrets import EncryptedTextField
 from workspaces.tenancy import (
     Clock,
     DateFormat,
@@ -46,6 +47,7 @@ __all__ = [
     "RequestStatus",
     "SavedListView",
     "Theme",
+    "TwoStepSecret",
     "User",
     "WorkerSeen",
     "Workspace",
@@ -341,3 +343,18 @@ class Installation(models.Model):
 
     def __str__(self) -> str:
         return f"installation at {self.epoch}"
+
+
+class TwoStepSecret(models.Model):
+    """What a person's two-step verification rests on: the key of their app, or what their recovery codes are made of.
+
+    allauth's row of the step has only this row's id.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", editable=False)
+    secret = EncryptedTextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.pk}"

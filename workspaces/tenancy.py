@@ -107,6 +107,13 @@ class User(AbstractBaseUser, PermissionsMixin):
         editable=False,
         help_text=_("A mail to the address was answered. Follows the rows of `EmailAddress`."),
     )
+    has_two_steps = models.BooleanField(
+        _("two-step verification"),
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("Asked for a code after the password. Follows the rows of `Authenticator`."),
+    )
     theme = models.CharField(
         max_length=6,
         choices=Theme.choices,

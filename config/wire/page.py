@@ -37,6 +37,7 @@ Open `wss://<host>/ws/w/<workspace>/`, where `<workspace>` is the workspace's sl
 - **Session**: send the session cookie of a signed-in person. API tokens do not open the socket. The cookie is named
   `__Host-trellis-session` over HTTPS, and `trellis-session` without. A program gets it as a browser does: read
   `/accounts/login/`, then post `login`, `password` and the form's `csrfmiddlewaretoken` there, with the cookies that came.
+  Somebody with two-step verification is asked for a code then.
 - **Origin**: send an `Origin` header whose scheme, host and port are one of `TRELLIS_PUBLIC_ORIGINS`. Any other origin, or
   none, gets HTTP 403.
 - **Person**: a page can add `?person=<id>`, the id of the person that it was made for. If somebody else is signed in

@@ -256,6 +256,7 @@ ADMIN: Final[Mapping[str, Operations]] = {
     "workspaces.Workspace open_again": "POST platform/workspaces/{id}/resume/",
     "workspaces.User switch_off": "PATCH platform/accounts/{id}/",
     "workspaces.User remove_picture": "DELETE platform/accounts/{id}/picture/",
+    "workspaces.User turn_off_two_steps": "DELETE platform/accounts/{id}/two_steps/",
     "workspaces.User switch_on": "PATCH platform/accounts/{id}/",
     "workspaces.Workspace add": "POST platform/workspaces/",
     "workspaces.Workspace change": {
@@ -378,9 +379,13 @@ WITHOUT: Final[Mapping[str, str]] = {
         for name in (
             *("login", "logout", "signup", "inactive", "email"),
             *("email_verification_sent", "confirm_email"),
-            *("change_password", "set_password", "reset_password"),
+            *("change_password", "set_password", "reset_password", "reauthenticate"),
             "reset_password_from_key",
         )
+    },
+    **{
+        f"mfa_{name}": _SIGNING_IN
+        for name in ("authenticate", "activate_totp", "deactivate_totp", "generate_recovery_codes")
     },
     "workspaces:setup": "The first owner of the platform makes their account with a link of the console.",
     "workspaces:accept_invitation": _JOINING,

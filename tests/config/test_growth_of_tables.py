@@ -13,7 +13,8 @@ PROOF = "never deleted, since it proves the log"
 
 BOUNDS = {
     PEOPLE: """
-        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress workspaces.User workspaces.PersonPicture
+        auth.Permission auth.Group contenttypes.ContentType account.EmailAddress mfa.Authenticator workspaces.TwoStepSecret
+        workspaces.User workspaces.PersonPicture
         workspaces.Workspace workspaces.Membership workspaces.Invitation workspaces.JoinLink
         workspaces.AccessRequest workspaces.SavedListView workspaces.ApiToken workspaces.Installation
         audit.AlertRule

@@ -242,6 +242,14 @@ SAMPLES: dict[str, Sample] = {
     "account_email": Sample(reads=False),
     "account_change_password": Sample(),
     "account_set_password": Sample(reads=False),
+    "account_reauthenticate": Sample(),
+    "mfa_index": Sample(),
+    "mfa_authenticate": Sample(reads=False),
+    "mfa_activate_totp": Sample(writes_on_get=_SESSION),
+    "mfa_deactivate_totp": Sample(reads=False),
+    "mfa_view_recovery_codes": Sample(reads=False),
+    "mfa_generate_recovery_codes": Sample(),
+    "mfa_download_recovery_codes": Sample(reads=False),
     "api:schema": _public,
     "api:docs": _public,
     "api:audit-entries-list": Sample(),
@@ -823,6 +831,7 @@ SAMPLES: dict[str, Sample] = {
         reads=False,
     ),
     "api:platform-accounts-picture": Sample(ids=_member, reads=False),
+    "api:platform-accounts-two-steps": Sample(ids=_member, reads=False),
     "api:platform-programs-detail": Sample(
         ids=_pk("server"), bodies=(lambda _: {"is_enabled": True},), reads=False
     ),

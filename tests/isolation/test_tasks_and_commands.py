@@ -81,6 +81,7 @@ COMMANDS: Mapping[str, Callable[[Side, Side], list[str]] | None] = {
     "rotate_keys": None,
     "seed_demo": None,
     "soak": None,
+    "turn_off_two_steps": None,
     "up": None,
     "verify_audit": None,
     "write_configuration_docs": None,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import allauth.account.admin  # noqa: F401 - registers what is taken out below
+import allauth.account.admin
+import allauth.mfa.admin  # noqa: F401 - both register what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
@@ -24,6 +26,7 @@ from workspaces.pages.model_admin import AsksBeforeSaving, PlatformModelAdmin, a
 from workspaces.pages.row_actions import ConfirmQuestion, is_switched_off, row_action
 from workspaces.people.pictures import inline_picture
 from workspaces.people.platform import remove_picture_of, save_account, switch_account
+from workspaces.people.two_step import turn_off_two_steps
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 admin.site.unregister(Group)
 # An address is confirmed by answering its mail, and in no other way.
 admin.site.unregister(EmailAddress)
+# The second step is shown with its account, and is turned off there.
+admin.site.unregister(Authenticator)
 
 
 class _OneOfAnAddress(forms.ModelForm):
@@ -90,20 +95,21 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
     list_display = [
-        *("email", "is_address_confirmed", "name", "is_active", "is_superuser", "last_login"),
+        *("email", "is_address_confirmed", "name", "has_two_steps"),
+        *("is_active", "is_superuser", "last_login"),
     ]
-    list_filter = ["is_active", "is_superuser", "is_address_confirmed"]
+    list_filter = ["is_active", "is_superuser", "is_address_confirmed", "has_two_steps"]
     search_fields = ["email", "name"]
     ordering = ["email"]
     filter_horizontal = []
     fieldsets = [
-        (None, {"fields": ["email", "name", "picture", "new_password"]}),
+        (None, {"fields": ["email", "name", "picture", "new_password", "has_two_steps"]}),
         (_("Rights"), {"fields": ["is_active", "is_superuser"]}),
         (_("Times"), {"fields": ["last_login", "created_at"]}),
     ]
-    readonly_fields = ["picture", "new_password", "last_login", "created_at"]
+    readonly_fields = ["picture", "new_password", "has_two_steps", "last_login", "created_at"]
     add_fieldsets = [(None, {"fields": ["email", "name", "password1", "password2"]})]
-    actions = ["switch_off", "switch_on", "remove_picture"]
+    actions = ["switch_off", "switch_on", "remove_picture", "turn_off_two_steps"]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
         """The account; to those who administer a workspace, the person's page there. Many pages link to it."""
@@ -171,6 +177,30 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
     )
     def remove_picture(self, request: HttpRequest, row: User) -> None:
         remove_picture_of(account=row, actor=actor_of(request))
+
+    @row_action(
+        _("Turn off two-step verification"),
+        done=ngettext_lazy(
+            "Two-step verification turned off for %(count)s account.",
+            "Two-step verification turned off for %(count)s accounts.",
+            "count",
+        ),
+        question=ConfirmQuestion(
+            asked=ngettext_lazy(
+                "Turn off two-step verification for %(count)s account?",
+                "Turn off two-step verification for %(count)s accounts?",
+                "count",
+            ),
+            consequence=_(
+                "The password alone lets these people in, until they set it up again. Each gets a mail. Be sure that it is"
+                " they who asked you: who has lost a phone can call you."
+            ),
+            verb=_("Turn off"),
+        ),
+        permissions=["change"],
+    )
+    def turn_off_two_steps(self, request: HttpRequest, row: User) -> None:
+        turn_off_two_steps(account=row, actor=actor_of(request))
 
     @admin.display(description=_("Password"))
     def new_password(self, account: User) -> str:

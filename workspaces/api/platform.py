@@ -26,6 +26,7 @@ from workspaces.people.platform import (
     save_workspace,
     suspend_workspace,
 )
+from workspaces.people.two_step import turn_off_two_steps
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -135,7 +136,7 @@ class PlatformAccountOutput(serializers.ModelSerializer[User]):
         model = User
         fields = (
             *("id", "email", "is_address_confirmed", "name", "has_picture"),
-            *("is_active", "is_superuser"),
+            *("has_two_steps", "is_active", "is_superuser"),
             *("last_login", "created_at", "updated_at"),
         )
         read_only_fields = fields
@@ -170,6 +171,7 @@ class PlatformAccountFilters(RowFilterSet):
     is_active = TruthFilter()
     is_superuser = TruthFilter()
     is_address_confirmed = TruthFilter()
+    has_two_steps = TruthFilter()
     q = WordsFilter("email", "name")
 
 
@@ -180,7 +182,7 @@ class PlatformAccountViewSet(ListRows, RetrieveRow, PlatformViewSet):
     serializer_class = PlatformAccountOutput
     filterset_class = PlatformAccountFilters
     orderings: ClassVar[Any] = ("email", "created_at", "-id")
-    needs_person: ClassVar[Any] = frozenset({"create"})
+    needs_person: ClassVar[Any] = frozenset({"create", "two_steps"})
 
     @extend_schema(request=PlatformAccountInput, responses={201: PlatformAccountOutput})
     def create(self, request: Request) -> Response:
@@ -205,6 +207,13 @@ class PlatformAccountViewSet(ListRows, RetrieveRow, PlatformViewSet):
         """Take down the picture that a person gave of themselves. They can give another one."""
         with transaction.atomic():
             return self.answer(remove_picture_of(account=self.get_held(), actor=self.actor))
+
+    @extend_schema(request=None, responses=PlatformAccountOutput)
+    @action(detail=True, methods=["delete"])
+    def two_steps(self, request: Request, pk: str) -> Response:
+        """Turn off two-step verification for somebody who has lost their phone. They get a mail. Takes a signed-in person."""
+        with transaction.atomic():
+            return self.answer(turn_off_two_steps(account=self.get_held(), actor=self.actor))
 
     def _mailed(self, account: User, status: int = 200) -> Response:
         send_verification_email_to_address(self._http_request, account.keep_address())

@@ -6,6 +6,9 @@ Its own list grows with its releases, by pages that nobody here has looked at.
 from __future__ import annotations
 
 from allauth.account import views
+from allauth.mfa.base import views as two_step
+from allauth.mfa.recovery_codes import views as recovery_codes
+from allauth.mfa.totp import views as authenticator_app
 from django.urls import path, re_path
 
 from workspaces.pages.accounts import AddressView, InvitedSignupView
@@ -33,5 +36,21 @@ urlpatterns = [
         "password/reset/key/done/",
         views.password_reset_from_key_done,
         name="account_reset_password_from_key_done",
+    ),
+    path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
+    path("2fa/", two_step.index, name="mfa_index"),
+    path("2fa/authenticate/", two_step.authenticate, name="mfa_authenticate"),
+    path("2fa/app/activate/", authenticator_app.activate_totp, name="mfa_activate_totp"),
+    path("2fa/app/deactivate/", authenticator_app.deactivate_totp, name="mfa_deactivate_totp"),
+    path("2fa/recovery-codes/", recovery_codes.view_recovery_codes, name="mfa_view_recovery_codes"),
+    path(
+        "2fa/recovery-codes/generate/",
+        recovery_codes.generate_recovery_codes,
+        name="mfa_generate_recovery_codes",
+    ),
+    path(
+        "2fa/recovery-codes/download/",
+        recovery_codes.download_recovery_codes,
+        name="mfa_download_recovery_codes",
     ),
 ]

@@ -11,6 +11,7 @@ from allauth.account.forms import (
     AddEmailForm,
     ChangePasswordForm,
     LoginForm,
+    ReauthenticateForm,
     ResetPasswordForm,
     ResetPasswordKeyForm,
     SignupForm,
@@ -270,6 +271,12 @@ class ChangeAddressForm(_AnswersByMail, TakesAddresses, AddEmailForm):
 
 class NewPasswordForm(_NamesFields, ChangePasswordForm):
     """Another password, from somebody who knows the one before."""
+
+
+class PasswordAgainForm(_NamesFields, ReauthenticateForm):
+    """The password once more, from somebody who is signed in."""
+
+    NAMES: ClassVar = {"password": _("Password")}
 
 
 class ForgottenPasswordForm(_NamesFields, ResetPasswordKeyForm):

@@ -20,8 +20,8 @@ class _Page(NamedTuple):
     label: str
     route: str
     needs_workspace: bool = True
-    also: str = ""
-    """Another route that shows this page: with what it refused, or to somebody who has no password yet."""
+    also: tuple[str, ...] = ()
+    """Other routes that are of this page: with what it refused, its steps, or to somebody who has no password yet."""
 
 
 class _Link(NamedTuple):
@@ -34,7 +34,9 @@ _GROUPS = (
     (
         gettext_noop("You"),
         (
-            _Page(gettext_noop("Profile"), "workspaces:profile", False, also="workspaces:picture"),
+            _Page(
+                gettext_noop("Profile"), "workspaces:profile", False, also=("workspaces:picture",)
+            ),
             _Page(gettext_noop("Appearance"), "workspaces:appearance", False),
             _Page(gettext_noop("Time and formats"), "workspaces:formats", False),
             _Page(gettext_noop("Shortcuts"), "workspaces:shortcuts", False),
@@ -49,7 +51,16 @@ _GROUPS = (
                 gettext_noop("Password"),
                 "account_change_password",
                 False,
-                also="account_set_password",
+                also=("account_set_password",),
+            ),
+            _Page(
+                gettext_noop("Two-step verification"),
+                "mfa_index",
+                False,
+                also=(
+                    *("mfa_activate_totp", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
+                    *("mfa_generate_recovery_codes", "account_reauthenticate"),
+                ),
             ),
             _Page(gettext_noop("Sessions"), "workspaces:sessions", False),
             _Page(gettext_noop("API tokens"), "workspaces:tokens"),
@@ -86,7 +97,7 @@ def settings_list(context: RequestContext) -> dict[str, Any]:
     groups = []
     for name, pages in _GROUPS:
         links = [
-            _Link(gettext(page.label), url, here in (page.route, page.also))
+            _Link(gettext(page.label), url, here in (page.route, *page.also))
             for page in pages
             if (url := _address(page, request.workspace))
         ]

@@ -1,0 +1,73 @@
+"""Our rules for allauth's two-step verification, and its forms in our words."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from allauth.account.internal.stagekit import get_pending_stage
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from workspaces.delivery.mails import public_url
+from workspaces.models import User
+from workspaces.people.two_step import keep_secret, read_secret
+
+
+class TwoStepAdapter(DefaultMFAAdapter):
+    """Secrets are sealed in rows of their own, and belong to whoever signs in or has signed in."""
+
+    error_messages: ClassVar = {
+        **DefaultMFAAdapter.error_messages,
+        "incorrect_code": _(
+            "This code is not right. Codes of the app change every 30 seconds, and each works once."
+        ),
+        "cannot_generate_recovery_codes": _(
+            "Turn on two-step verification first. Recovery codes belong to it."
+        ),
+    }
+
+    def get_totp_issuer(self) -> str:
+        return f"Trellis ({urlsplit(public_url('/')).hostname})"
+
+    def encrypt(self, text: str) -> str:
+        return str(keep_secret(user=_person(), plain=text))
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return read_secret(user_id=_person().pk, kept=encrypted_text)
+
+
+def _person() -> User:
+    """Who is signed in, or who has given their password and is asked for the code."""
+    request = context.request
+    stage = get_pending_stage(request)
+    user = stage.login.user if stage is not None else request.user
+    assert isinstance(user, User)
+    return user
+
+
+class _CodeField(forms.BaseForm):
+    """The box of a code: phones show their keys for digits, and offer what came by message."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        field = self.fields["code"]
+        field.label = _("Code")
+        field.widget.attrs.pop("placeholder", None)
+        field.widget.attrs.update(inputmode="numeric", autofocus=True, maxlength=20)
+
+
+class FirstCodeForm(_CodeField, ActivateTOTPForm):
+    """The first code of an app proves that it has the key."""
+
+    def key_in_groups(self) -> str:
+        """The key, so that it can be typed."""
+        return " ".join(self.secret[i : i + 4] for i in range(0, len(self.secret), 4))
+
+
+class CodeForm(_CodeField, AuthenticateForm):
+    """A code of the app, or a recovery code."""
