@@ -166,10 +166,20 @@ class Action(StrEnum):
         _("Password changed"),
         _("A person changed their password, or set a new one by the link of a mail."),
     )
-    AUTH_TWO_STEP_CHANGED = (
-        "auth.two_step_changed",
-        _("Two-step verification changed"),
-        _("A person turned two-step verification on or off, or made new recovery codes."),
+    AUTH_TWO_STEPS_ON = (
+        "auth.two_steps_on",
+        _("Two-step verification turned on"),
+        _("A person has Trellis ask for a code after their password."),
+    )
+    AUTH_TWO_STEPS_OFF = (
+        "auth.two_steps_off",
+        _("Two-step verification turned off"),
+        _("A person signs in with their password alone again."),
+    )
+    AUTH_RECOVERY_CODES = (
+        "auth.recovery_codes",
+        _("Recovery codes made"),
+        _("A person made new recovery codes, which end those before."),
     )
     GRANT_REQUESTED = (
         "grant.requested",

@@ -90,16 +90,14 @@ def record_two_steps(
     **kwargs: Any,
 ) -> None:
     """Recovery codes come and go with the app; alone, they are made anew."""
-    is_app = authenticator.type == Authenticator.Type.TOTP
-    if is_app or signal is authenticator_reset:
-        change = _TWO_STEP_CHANGES[signal]
-        _record_auth(Action.AUTH_TWO_STEP_CHANGED, request, user, {"change": change})
+    if authenticator.type == Authenticator.Type.TOTP or signal is authenticator_reset:
+        _record_auth(_TWO_STEP_ACTIONS[signal], request, user)
 
 
-_TWO_STEP_CHANGES = {
-    authenticator_added: "turned_on",
-    authenticator_removed: "turned_off",
-    authenticator_reset: "new_recovery_codes",
+_TWO_STEP_ACTIONS = {
+    authenticator_added: Action.AUTH_TWO_STEPS_ON,
+    authenticator_removed: Action.AUTH_TWO_STEPS_OFF,
+    authenticator_reset: Action.AUTH_RECOVERY_CODES,
 }
 
 
@@ -118,22 +116,16 @@ def _record_failure(request: HttpRequest | None, details: dict[str, object]) -> 
     )
 
 
-def _record_auth(
-    action: Action, request: HttpRequest, user: Any, details: dict[str, object] | None = None
-) -> None:
+def _record_auth(action: Action, request: HttpRequest, user: Any) -> None:
     request.user = user
     workspace = find_workspace(request, slug=None)  # type: ignore[arg-type]  # enriched request
     # Before a sign-in the request reaches no workspace.
     with in_workspace(workspace.pk) if workspace is not None else nullcontext():
-        _record_auth_in(workspace, action, request, user, details or {})
+        _record_auth_in(workspace, action, request, user)
 
 
 def _record_auth_in(
-    workspace: Workspace | None,
-    action: Action,
-    request: HttpRequest,
-    user: Any,
-    details: dict[str, object],
+    workspace: Workspace | None, action: Action, request: HttpRequest, user: Any
 ) -> None:
     actor = actor_for(
         user,
@@ -144,8 +136,7 @@ def _record_auth_in(
     )
     if action is Action.AUTH_SIGNED_IN:
         actor = replace(actor, sign_in=_way_in(request, user))
-    draft = EntryDraft(action=action, actor=actor, workspace_id=actor.workspace_id, details=details)
-    record(draft)
+    record(EntryDraft(action=action, actor=actor, workspace_id=actor.workspace_id))
 
 
 def _way_in(request: HttpRequest, user: Any) -> str:

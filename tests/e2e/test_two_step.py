@@ -63,7 +63,7 @@ def test_a_person_turns_it_on_and_signs_in_with_it(
     page.get_by_role("button", name="Turn on").click()
     expect(page.get_by_text("Keep these recovery codes before you go on.")).to_be_visible()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download").click()
+        page.get_by_role("link", name="Download", exact=True).click()
     kept = tmp_path / "codes.txt"
     download.value.save_as(kept)
     codes = re.findall(r"\b\d{8}\b", kept.read_text())
