@@ -47,7 +47,7 @@ def expect_still(page: Page) -> Iterator[None]:
 def test_nothing_jumps_while_pages_load_and_answers_stream(
     new_context: NewContext, width: int
 ) -> None:
-    """REL-784: start page, an answer with a call, one with a table, code, formula and diagram, a reload, search."""
+    """REL-784, REL-3270: start page, an answer with a call, one with a table, code, formula and diagram, a reload, search."""
     viewport: ViewportSize = {"width": width, "height": 800}
     page = new_context(viewport=viewport).new_page()
     page.add_init_script(TOLD)
@@ -73,7 +73,11 @@ def test_nothing_jumps_while_pages_load_and_answers_stream(
         expect(page.locator(".md-diagram img")).to_be_visible()
     with expect_still(page):
         page.keyboard.press("Control+k")
-        page.keyboard.type("time is it", delay=40)
+        for letter in "time is it":
+            # Each has its answer before the next one is typed, as where somebody types slowly.
+            with page.expect_response("**/api/search/**"):
+                page.keyboard.type(letter)
+            expect(page.locator(".search-results")).to_have_attribute("aria-busy", "false")
         expect(page.get_by_role("option").first).to_contain_text("Tokyo")
         page.keyboard.type(" nowhere", delay=40)
         expect(page.get_by_role("option")).to_have_count(0)

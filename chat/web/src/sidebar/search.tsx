@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api } from "../app/boot";
 import { conversationPath, go, reveal } from "../app/place";
 import { messageAt } from "../app/toasts";
@@ -92,24 +92,58 @@ function Excerpt({ row }: { row: Found }) {
   );
 }
 
+/** What the dialog shows, all of it for one query: it is replaced as a whole, in one paint. */
+interface Shown {
+  query: string;
+  offers: readonly Offer[];
+  /** Null: nothing was searched for. */
+  found: readonly Found[] | null;
+  problem: string | null;
+  /** How many lists there were before it. */
+  turn: number;
+  /** For each row: with which of these lists its element came. */
+  since: readonly number[];
+}
+
+/**
+ * What to show next.
+ *
+ * Rows at the beginning that are the same as before keep their elements. All others get new ones, so no element
+ * goes elsewhere under a pointer, and a press that began on one never opens another.
+ */
+function shownNext(before: Shown | null, next: Pick<Shown, "query" | "offers" | "found" | "problem">): Shown {
+  const rowsOf = (one: typeof next) =>
+    [...one.offers, ...(one.found ?? [])].map((row) => JSON.stringify(row));
+  const rows = rowsOf(next);
+  const old = before ? rowsOf(before) : [];
+  const turn = (before?.turn ?? 0) + 1;
+  const hasSameHead = !before?.problem && !next.problem && (before?.query === "") === (next.query === "");
+  const differs = hasSameHead ? rows.findIndex((row, i) => row !== old[i]) : 0;
+  const same = differs < 0 ? rows.length : differs;
+  return { ...next, turn, since: rows.map((_, i) => (i < same ? (before?.since[i] ?? turn) : turn)) };
+}
+
 /** Search in titles, messages, files and tool calls of all conversations: type, arrow keys, Enter. */
 export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
-  const [rows, setRows] = useState<Found[] | null>(null);
-  /** For which query they were found; others are still on their way. */
-  const [foundFor, setFoundFor] = useState("");
+  /** Stays until there is an answer to what is typed now. */
+  const [shown, setShown] = useState<Shown | null>(null);
+  const results = useRef<HTMLDivElement>(null);
   const opensFirst = useRef(false);
-  const [problem, setProblem] = useState<string | null>(null);
   const [chosenAt, setAt] = useState<number | null>(null);
   const latest = useRef(0);
-  const offers = offersOf(query);
   const isFilter = termOf(query).includes(":");
+  const values = isFilter ? offersOf(query) : [];
   useEffect(() => void loadFolders(), []);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     latest.current += 1;
     const mine = latest.current;
-    if (isFilter && offers.length > 0) return; // it is still being typed
+    const show = (found: readonly Found[] | null, problem: string | null = null) => {
+      setShown((before) => shownNext(before, { query, offers: offersOf(query), found, problem }));
+      setAt(null);
+    };
+    if (values.length > 0) return show(null); // it is still being typed
     const timer = setTimeout(
       async () => {
         try {
@@ -119,20 +153,17 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             : (await api.conversations()).results.slice(0, 30).map(asFound);
           if (mine !== latest.current) return;
           if (opensFirst.current && found.length > 0) return open(found[0]);
-          setRows(found);
-          setFoundFor(query);
-          setProblem(null);
-          setAt(null);
+          show(found);
         } catch (error) {
-          if (mine !== latest.current) return;
-          setProblem(messageAt("q", error));
-          setRows([]);
+          if (mine === latest.current) show(null, messageAt("q", error));
         }
       },
       query ? 180 : 0,
     );
     return () => clearTimeout(timer);
-  }, [query]);
+  }, [query, values.map((offer) => offer.value).join("\n")]);
+  // What was looked at further down was another list.
+  useLayoutEffect(() => results.current?.scrollTo?.(0, 0), [shown?.query]);
 
   const open = (row: Found | undefined) => {
     if (!row) return;
@@ -141,7 +172,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     if (row.message_id) reveal(row.message_id);
     if (row.artifact_id) openPanel(row.artifact_id);
   };
-  const found = rows ?? [];
+  const { offers = [], problem, since = [], turn = 0 } = shown ?? {};
+  const found = shown?.found ?? [];
+  const isCurrent = shown?.query === query;
   // A word that begins as a filter does is more likely a word.
   const at = chosenAt ?? (isFilter || found.length === 0 ? 0 : offers.length);
   const complete = (offer: Offer) => {
@@ -171,19 +204,27 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         onMark={setAt}
         onChoose={() => {
           const offer = offers[at];
-          if (offer) complete(offer);
-          else if (foundFor === query) open(found[at - offers.length]);
-          else opensFirst.current = true; // as soon as it is here
+          if (!isCurrent)
+            opensFirst.current = true; // as soon as it is here
+          else if (offer) complete(offer);
+          else open(found[at - offers.length]);
         }}
         onClose={onClose}
       />
-      <div class="search-results" tabIndex={0} role="region" aria-label={t.results}>
+      <div
+        ref={results}
+        class="search-results is-steady"
+        tabIndex={0}
+        role="region"
+        aria-label={t.results}
+        aria-busy={shown !== null && !isCurrent}
+      >
         {problem && (
           <p class="p-4 text-sm" role="alert">
             {problem}
           </p>
         )}
-        {query === "" && (
+        {(shown?.query ?? query) === "" && (
           <p class="search-hints">
             <span>{t.filterBy}</span>
             {Object.keys(t.filters).map((name) => (
@@ -193,13 +234,13 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             ))}
           </p>
         )}
-        {!problem && rows && found.length === 0 && foundFor === query && (
+        {isCurrent && shown?.found?.length === 0 && (
           <p class="p-6 text-center text-sm text-(--quiet)">{query ? t.nothingFound(query) : t.noChats}</p>
         )}
         <div id="search-results" role="listbox" aria-label={t.chats}>
           {offers.map((offer, i) => (
             <div
-              key={offerKey(offer)}
+              key={`${offerKey(offer)} ${since[i]}`}
               id={offerKey(offer)}
               class="search-row"
               role="option"
@@ -214,7 +255,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
           ))}
           {found.map((row, i) => (
             <div
-              key={keyOf(row)}
+              key={`${keyOf(row)} ${since[i + offers.length]}`}
               id={keyOf(row)}
               class="search-row"
               role="option"
@@ -234,10 +275,12 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
             </div>
           ))}
         </div>
-        {isCut(found) && <p class="p-3 text-center text-sm text-(--quiet)">{t.moreFound}</p>}
-        {query && rows && foundFor === query && (
-          <p class="p-3 text-center text-xs text-(--quiet)">{t.searchedInPart}</p>
-        )}
+        <div key={turn}>
+          {isCut(found) && <p class="p-3 text-center text-sm text-(--quiet)">{t.moreFound}</p>}
+          {shown?.query && shown.found && (isCurrent || found.length > 0) && (
+            <p class="p-3 text-center text-xs text-(--quiet)">{t.searchedInPart}</p>
+          )}
+        </div>
       </div>
     </Dialog>
   );

@@ -192,3 +192,88 @@ it("REL-873, REL-2784: nothing is said to be found only once the search has answ
   expect(at().textContent).toContain("Orchids");
   vi.useRealTimers();
 });
+
+describe("REL-3270: what was found stays in its place until there is an answer to what is typed now", () => {
+  const box = () => at().querySelector(".search-results");
+  const options = () => [...at().querySelectorAll("#search-results [role=option]")];
+  const titles = () => options().map((one) => one.querySelector(".truncate")?.textContent);
+  const named = (...names: string[]) => names.map((title) => row({ title, conversation_id: title }));
+  const type = (words: string) =>
+    act(async () => {
+      const field = document.querySelector<HTMLInputElement>(".search-input");
+      if (field) field.value = words;
+      field?.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  const wait = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
+  /** Elements that stand at another place than before. */
+  const moved = (before: Element[]) =>
+    options().filter((one, i) => before.includes(one) && before.indexOf(one) !== i);
+
+  beforeEach(() => {
+    answers["/api/conversations/"] = { results: [], next: null };
+    draw(<search.SearchDialog onClose={() => {}} />);
+    vi.useFakeTimers();
+  });
+  afterEach(() => void vi.useRealTimers());
+
+  it("and is then replaced at once, together with offered filters; no element goes elsewhere", async () => {
+    answers["/api/search/?q=i"] = named("Ice", "Ink", "Isle");
+    answers["/api/search/?q=is"] = named("Isle", "Ice");
+    answers["/api/search/?q=isle"] = named("Isle");
+    await wait(0);
+    expect(at().querySelector(".search-hints")).not.toBeNull();
+    await type("i");
+    expect(at().querySelector(".search-hints")).not.toBeNull();
+    await wait(500);
+    expect(at().querySelector(".search-hints")).toBeNull();
+    expect(titles()).toEqual(["Ice", "Ink", "Isle"]);
+    expect(box()?.getAttribute("aria-busy")).toBe("false");
+    const first = options();
+    await type("is");
+    expect(options()).toEqual(first);
+    expect(box()?.getAttribute("aria-busy")).toBe("true");
+    await wait(500);
+    expect(options().map((one) => one.textContent)).toEqual([
+      expect.stringContaining("is:"),
+      expect.stringContaining("Isle"),
+      expect.stringContaining("Ice"),
+    ]);
+    expect(moved(first)).toEqual([]);
+    expect(box()?.getAttribute("aria-busy")).toBe("false");
+    const second = options();
+    await type("isle");
+    expect(options()).toEqual(second);
+    await wait(500);
+    expect(titles()).toEqual(["Isle"]);
+    expect(moved(second)).toEqual([]);
+  });
+
+  it("rows at the beginning that are the same keep their elements", async () => {
+    answers["/api/search/?q=a"] = named("Ash", "Aster", "Arum");
+    answers["/api/search/?q=as"] = named("Ash", "Aster");
+    await type("a");
+    await wait(500);
+    const first = options();
+    await type("as");
+    await wait(500);
+    expect(options()).toEqual(first.slice(0, 2));
+  });
+
+  it("an answer that comes too late changes nothing", async () => {
+    answers["/api/search/?q=late"] = named("Late");
+    answers["/api/search/?q=now"] = named("Now");
+    let go = (): void => {};
+    pending = new Promise((resolve) => {
+      go = resolve;
+    });
+    await type("late");
+    await wait(500);
+    pending = null;
+    await type("now");
+    await wait(500);
+    expect(titles()).toEqual(["Now"]);
+    go();
+    await wait(500);
+    expect(titles()).toEqual(["Now"]);
+  });
+});
