@@ -74,7 +74,7 @@ class StateViewSet(PlatformViewSet):
     @extend_schema(request=None, responses=RestoreOutput)
     @action(detail=False, methods=["post"], url_path="confirm-restore")
     def confirm_restore(self, request: Request) -> Response:
-        """Say that you have looked at what a restore lost. Webhooks go out again. Takes a signed-in person."""
+        """Say that you have looked at what a restore lost. What had waited goes on. Takes a signed-in person."""
         try:
             was_open = restore_confirmation.confirm(by=self.person.email, actor=self.actor)
         except OSError as error:

@@ -77,7 +77,12 @@ def confirm_restore(request: WorkspaceRequest) -> HttpResponse:
         )
     else:
         if was_open:
-            messages.success(request, _("Confirmed. Webhooks go out again."))
+            messages.success(
+                request,
+                _(
+                    "Confirmed. What had waited goes on: mails, webhooks, streams, schedules and deletions."
+                ),
+            )
         else:
             messages.info(request, _("The restore was confirmed before."))
     return redirect("platform_state")

@@ -331,7 +331,7 @@ def test_the_owner_confirms_a_restore_in_the_product(tenant: Tenant, superuser: 
     assert url in client.get("/platform/state/").content.decode()
     assert client.get(url).status_code == 405
     page = client.post(url, follow=True).content.decode()
-    assert "Webhooks go out again." in page
+    assert "What had waited goes on: mails, webhooks," in page
     assert url not in page
     entry = AuditEntry.objects.across_workspaces().get(action=Action.RESTORE_CONFIRMED)
     assert (entry.actor_label, entry.workspace_id) == (superuser.email, None)

@@ -13,13 +13,15 @@ from workspaces.command_arguments import person_at_machine
 class Command(BaseCommand):
     """Says whether there was something to confirm."""
 
-    help = "Lets webhooks go out again after the database was restored from a backup."
+    help = "Lets what waits since a restore from a backup go on: mails, webhooks, streams, schedules, deletions."
     requires_system_checks: list[str] = []  # they load every page
 
     def handle(self, *args: Any, **options: Any) -> None:
         # Before the first start after a restore, nobody else has looked yet.
         restore_confirmation.look()
         if restore_confirmation.confirm(by=person_at_machine()):
-            self.stdout.write("Confirmed. Webhooks go out again.")
+            self.stdout.write(
+                "Confirmed. What had waited goes on: mails, webhooks, streams, schedules and deletions."
+            )
         else:
             self.stdout.write("Nothing to confirm: no restore was found.")
