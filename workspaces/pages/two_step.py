@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -10,12 +11,14 @@ from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.delivery.mails import public_url
 from workspaces.models import User
 from workspaces.people.two_step import keep_secret, read_secret
+from workspaces.secrets import SecretUnreadable, seal, unseal
 
 
 class TwoStepAdapter(DefaultMFAAdapter):
@@ -62,7 +65,20 @@ class _CodeField(forms.BaseForm):
 
 
 class FirstCodeForm(_CodeField, ActivateTOTPForm):
-    """The first code of an app proves that it has the key."""
+    """The first code of an app proves that it has the key. Until then the session keeps it, sealed."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        session, place = (
+            context.request.session,
+            f"session:{options['user'].pk}:{SECRET_SESSION_KEY}",
+        )
+        sealed = session.pop(SECRET_SESSION_KEY, None)
+        # Without the encryption key that it was sealed with, the page begins anew.
+        with suppress(SecretUnreadable):
+            if sealed:
+                session[SECRET_SESSION_KEY] = unseal(sealed, place=place)
+        super().__init__(*args, **options)
+        session[SECRET_SESSION_KEY] = seal(self.secret, place=place)
 
     def key_in_groups(self) -> str:
         """The key, so that it can be typed."""

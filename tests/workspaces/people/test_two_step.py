@@ -190,6 +190,9 @@ def test_a_wrong_first_code_turns_nothing_on(ada: User, browser: Client) -> None
 
 def test_the_key_is_sealed_and_rotates(ada: User, browser: Client) -> None:
     """SEC-1231: Keys of apps are sealed as all secrets are, and stay usable when the encryption key changes."""
+    give_password_again(browser, APP)
+    [shown] = re.findall(r'id="app-key">([A-Z2-7 ]+)<', browser.get(APP).content.decode())
+    assert shown.replace(" ", "") not in str(dict(browser.session))
     key = turn_on(browser)
     plain = key.replace(" ", "")
     with connection.cursor() as cursor:
