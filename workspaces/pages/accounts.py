@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -36,10 +36,18 @@ if TYPE_CHECKING:
 
 SESSION_KEY = "invitation_token"
 JOIN_KEY = "join_token"
+_TOO_MANY_TRIES: Final = _("Too many wrong tries. Try again in a few minutes.")
 
 
 class AccountAdapter(DefaultAccountAdapter):
     """Sign-up opens only to somebody who came by an open invitation, under its address, or by a join link."""
+
+    error_messages: ClassVar = {
+        **DefaultAccountAdapter.error_messages,
+        # Of passwords and of codes.
+        "too_many_login_attempts": _TOO_MANY_TRIES,
+        "rate_limited": _TOO_MANY_TRIES,
+    }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return invitation_of(request) is not None or join_link_of(request) is not None
