@@ -27,9 +27,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -78,10 +79,13 @@ def _run_everything(folder: Path, *, is_full: bool) -> int:
     checks = _checks()
     types = checks.pop(0)  # takes as long as all others together, in one process
     results = _run_checks(folder, checks)
+    waiting = deque([types, *_stages_beside(is_full=is_full)])
+    print(f"\nBeside the tests: {', '.join(stage.name for stage in waiting)}", flush=True)
     with ThreadPoolExecutor(1) as pool:
         # One after another beside the tests, so that no processor waits from here to the end.
-        beside = pool.submit(_run_beside, [types, *_stages_beside(is_full=is_full)], folder)
+        beside = pool.submit(_run_waiting, waiting, folder)
         results += _run_main(folder, is_full=is_full)
+        results += _run_waiting(waiting, folder)
         results += beside.result()
     return summarise(results, time.monotonic() - start)
 
@@ -139,7 +143,7 @@ _USUAL = ("-m", "not second_proof")
 
 
 def _stages_beside(*, is_full: bool) -> list[Stage]:
-    """What runs beside the tests, last what keeps both processors busy by itself."""
+    """What runs beside the tests. What still waits when they end runs beside the journeys."""
     usual = () if is_full else _USUAL
     return [
         Stage(
@@ -243,15 +247,20 @@ def judge_advisories(result: Result, *, is_strict: bool) -> Result:
     return replace(result, is_good=not (found and is_strict), note=note)
 
 
-def _run_beside(stages: Sequence[Stage], folder: Path) -> list[Result]:
-    """Run stages one after another; each writes to a file, and tells here when it has ended."""
-    print(f"\nBeside the tests: {', '.join(stage.name for stage in stages)}", flush=True)
+def _run_waiting(stages: deque[Stage], folder: Path) -> list[Result]:
+    """Run what waits, one after another; each writes to a file, and tells here when it has ended."""
     results = []
     logged = trying_again(_mending_types_cache(_logged))
-    for stage in stages:
+    while (stage := _take(stages)) is not None:
         results.append(logged(stage, folder))
         print_result(results[-1])
     return results
+
+
+def _take(stages: deque[Stage]) -> Stage | None:
+    with suppress(IndexError):  # the other thread has taken the last one
+        return stages.popleft()
+    return None
 
 
 def _mending_types_cache(run: Callable[[Stage, Path], Result]) -> Callable[[Stage, Path], Result]:
