@@ -26,6 +26,7 @@ from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database.row_security import in_workspace
 from workspaces.middleware import actor_for, client_address, find_workspace
 from workspaces.models import Workspace
+from workspaces.people.single_sign_on import SIGN_IN as SSO
 
 
 @receiver(configuration_changed)
@@ -71,7 +72,8 @@ def record_failure(
     sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
 ) -> None:
     name = str(credentials.get("email") or credentials.get("username") or "")[:254]
-    _record_failure(request, {"account": name})
+    step = {"step": credentials["step"]} if "step" in credentials else {}
+    _record_failure(request, {"account": name, **step})
 
 
 @receiver(authentication_failed)
@@ -141,7 +143,9 @@ def _record_auth_in(
 
 def _way_in(request: HttpRequest, user: Any) -> str:
     """How somebody who has just signed in proved who they are."""
-    kinds = {step.get("type") for step in get_authentication_records(request, user)}
+    steps = get_authentication_records(request, user)
+    kinds = {step.get("type") for step in steps}
+    first = SSO if any(step.get("method") == "socialaccount" for step in steps) else "password"
     if Authenticator.Type.RECOVERY_CODES in kinds:
-        return "password+recovery"
-    return "password+code" if Authenticator.Type.TOTP in kinds else "password"
+        return f"{first}+recovery"
+    return f"{first}+code" if Authenticator.Type.TOTP in kinds else first

@@ -319,6 +319,49 @@ class Environment(BaseSettings):
         description="OpenTelemetry collector (OTLP over HTTP) that traces are sent to, such as `http://collector:4318`. Absent: none are made. The standard's other variables (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` …) hold too.",
     )
 
+    # Single sign-on
+    sso_issuer: str | None = Field(
+        None,
+        max_length=200,
+        validation_alias="TRELLIS_SSO_ISSUER",
+        description="Address of your identity provider (OpenID Connect), such as `https://login.example.org/realms/main`. Absent: people sign in with a password (operations.md).",
+    )
+    sso_client_id: str = Field(
+        "",
+        max_length=191,
+        validation_alias="TRELLIS_SSO_CLIENT_ID",
+        description="What the provider calls Trellis. It lets people back to `<public origin>/accounts/sso/callback/`.",
+    )
+    sso_client_secret: SecretStr = Field(
+        SecretStr(""),
+        max_length=191,
+        validation_alias="TRELLIS_SSO_CLIENT_SECRET",
+        description="Secret of Trellis at the provider. Absent: a public client, with PKCE alone.",
+    )
+    sso_name: str = Field(
+        "",
+        max_length=40,
+        validation_alias="TRELLIS_SSO_NAME",
+        description="What people call the provider: the button says `Continue with …`. Absent: the host of the issuer.",
+    )
+    sso_domains: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        validation_alias="TRELLIS_SSO_DOMAINS",
+        description="Mail domains whose people the provider knows, such as `example.org,example.com`. Nobody else can sign in with it.",
+    )
+    sso_workspace: str = Field(
+        "",
+        max_length=50,
+        pattern=r"^[-a-zA-Z0-9_]*$",
+        validation_alias="TRELLIS_SSO_WORKSPACE",
+        description="Short name of the workspace that new people become members of. Absent: they need an invitation.",
+    )
+    sso_required: bool = Field(
+        False,
+        validation_alias="TRELLIS_SSO_REQUIRED",
+        description="`on`: passwords no longer let in people of these domains. Owners of the platform keep theirs, for the day on which the provider is away.",
+    )
+
     # Mail
     email_host: str | None = Field(
         None,
@@ -573,6 +616,18 @@ class Environment(BaseSettings):
             else parts
         )
 
+    @field_validator("sso_domains", mode="before")
+    @classmethod
+    def _read_domains(cls, value: object) -> object:
+        parts = _split(value)
+        if not isinstance(parts, tuple | list):
+            return parts
+        domains = [str(part).lower().removeprefix("@") for part in parts]
+        for domain in domains:
+            if not re.fullmatch(r"([a-z0-9-]+\.)+[a-z0-9-]+", domain):
+                raise ValueError(f"'{domain}' is not a mail domain such as example.org")
+        return tuple(dict.fromkeys(domains))
+
     @field_validator("allowed_hosts", mode="before")
     @classmethod
     def _read_hosts(cls, value: object) -> object:
@@ -711,6 +766,22 @@ class Environment(BaseSettings):
             raise ValueError(f"{value} cannot be written by the user who runs Trellis")
         return value
 
+    @field_validator("sso_issuer")
+    @classmethod
+    def _check_issuer(cls, value: str | None) -> str | None:
+        """The provider's answers are checked against it character by character, so it stays as it is written."""
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        is_local = parts.scheme == "http" and parts.hostname in LOOPBACK
+        if not parts.hostname or not (parts.scheme == "https" or is_local):
+            raise ValueError("is not an https address such as https://login.example.org")
+        if parts.query or parts.fragment or "@" in parts.netloc or "/.well-known/" in parts.path:
+            raise ValueError(
+                "must be the issuer's address alone, without user, query and /.well-known/ path"
+            )
+        return value
+
     @field_validator("openai_base_url", "ollama_url", "otel_endpoint")
     @classmethod
     def _check_url(cls, value: str | None) -> str | None:
@@ -783,6 +854,29 @@ class Environment(BaseSettings):
             faults.append(
                 "TRELLIS_ROW_SECURITY needs PostgreSQL: set DATABASE_URL, or leave the setting off. SQLite has no row-level security"
             )
+        if self.sso_issuer is None:
+            needed = {
+                "TRELLIS_SSO_CLIENT_ID": self.sso_client_id,
+                "TRELLIS_SSO_CLIENT_SECRET": self.sso_client_secret.get_secret_value(),
+                "TRELLIS_SSO_DOMAINS": self.sso_domains,
+                "TRELLIS_SSO_WORKSPACE": self.sso_workspace,
+                "TRELLIS_SSO_REQUIRED": self.sso_required,
+            }
+            faults += [
+                f"{name} needs TRELLIS_SSO_ISSUER, the address of your identity provider"
+                for name, value in needed.items()
+                if value
+            ]
+        else:
+            needed = {
+                "TRELLIS_SSO_CLIENT_ID": self.sso_client_id,
+                "TRELLIS_SSO_DOMAINS": self.sso_domains,
+            }
+            faults += [
+                f"{name} is required when TRELLIS_SSO_ISSUER is set"
+                for name, value in needed.items()
+                if not value
+            ]
         if self.is_production and self.debug:
             faults.append("TRELLIS_DEBUG must be off when DATABASE_URL is set")
         if faults:

@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -264,10 +265,11 @@ ACCOUNT_FORMS = {
     "add_email": "workspaces.pages.forms.ChangeAddressForm",
     "reset_password": "workspaces.pages.forms.ResetForm",
     "reset_password_from_key": "workspaces.pages.forms.ForgottenPasswordForm",
+    "set_password": "workspaces.pages.forms.FirstPasswordForm",
     "change_password": "workspaces.pages.forms.NewPasswordForm",
     "reauthenticate": "workspaces.pages.forms.PasswordAgainForm",
 }
-# Accounts have a password. Whoever changes how they sign in enters it again.
+# Whoever changes how they sign in enters their password again.
 ACCOUNT_REAUTHENTICATION_METHODS = ("password",)
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # People may sign in before they answered the mail to their address: without a mail server nobody could.
@@ -294,6 +296,11 @@ ACCOUNT_RATE_LIMITS = {
     "signup": "20/m/ip",
     "change_password": "5/m/user",
 }
+SOCIALACCOUNT_ADAPTER = "workspaces.pages.single_sign_on.SingleSignOnAdapter"
+# The provider's word on an address that is at one of its domains counts as much as a mail that was answered.
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
 MFA_ADAPTER = "workspaces.pages.two_step.TwoStepAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_FORMS = {

@@ -23,7 +23,7 @@ from config.doctor.machine import (
     check_settings,
     check_versions,
 )
-from config.doctor.outgoing import check_mail, check_notifications
+from config.doctor.outgoing import check_mail, check_notifications, check_single_sign_on
 from config.doctor.work import check_jobs, check_queues
 from config.installation.database_faults import (
     CERTIFICATE,
@@ -100,11 +100,13 @@ _CHECKS: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "restores": check_restores,
     "mail": check_mail,
     "notifications": check_notifications,
+    "single sign-on": check_single_sign_on,
 }
 _QUICK: Final[dict[str, Callable[[str], DoctorFinding]]] = {
     "database": partial(check_database, is_patient=False),
     "files": partial(check_files, is_patient=False),
     "mail": partial(check_mail, is_patient=False),
+    "single sign-on": partial(check_single_sign_on, is_patient=False),
 }
 """The same in less time."""
 

@@ -14,9 +14,15 @@ from chat.models import PushDevice
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from workspaces.delivery.smtp import EmailBackend
 from workspaces.delivery.web_push import vapid_keys
+from workspaces.people.public_mail import is_public_mail
+from workspaces.people.single_sign_on import identity_provider, joined_by_all
 from workspaces.words.formats import whole
 
 _MAIL_SECONDS: Final = 5
+_PROVIDER_ADVICE: Final = (
+    "Compare TRELLIS_SSO_ISSUER with what the provider calls itself, and check whether this machine reaches it."
+    " A private address has to be in TRELLIS_ALLOWED_NETWORKS."
+)
 
 
 def check_mail(part: str, *, is_patient: bool = True) -> DoctorFinding:
@@ -117,3 +123,37 @@ def check_notifications(part: str) -> DoctorFinding:
             "Look whether Trellis may connect to push services. The people's Reminders page shows the reason.",
         )
     return ok(part, state)
+
+
+def check_single_sign_on(part: str, *, is_patient: bool = True) -> DoctorFinding:
+    """Tell whether people can sign in with the identity provider of the settings.
+
+    Args:
+        is_patient: false for pages, which do not wait for the provider.
+    """
+    provider = identity_provider()
+    if provider is None:
+        return ok(part, "off: people sign in with passwords")
+    text = f"with {provider.name}, for {', '.join(provider.domains)}"
+    if is_patient:
+        # Loads a library that a server without single sign-on does without.
+        from workspaces.people.provider_requests import ProviderFailed, fetch_description
+
+        try:
+            fetch_description(provider.issuer)
+        except ProviderFailed as error:
+            return failed(part, f"{text}: {error}", _PROVIDER_ADVICE)
+    if settings.TRELLIS.sso_workspace and joined_by_all() is None:
+        return look(
+            part,
+            f"{text}, but the workspace “{settings.TRELLIS.sso_workspace}” is not there or suspended",
+            "Correct TRELLIS_SSO_WORKSPACE. Until then new people need an invitation.",
+        )
+    public = [domain for domain in provider.domains if is_public_mail(domain)]
+    if settings.TRELLIS.sso_workspace and public:
+        return look(
+            part,
+            f"{text}: anybody can get an address at {', '.join(public)}, and join “{settings.TRELLIS.sso_workspace}”",
+            "Take public mail services out of TRELLIS_SSO_DOMAINS, or leave TRELLIS_SSO_WORKSPACE empty.",
+        )
+    return ok(part, text)

@@ -385,7 +385,10 @@ WITHOUT: Final[Mapping[str, str]] = {
     },
     **{
         f"mfa_{name}": _SIGNING_IN
-        for name in ("authenticate", "activate_totp", "deactivate_totp", "generate_recovery_codes")
+        for name in (
+            *("authenticate", "activate_totp", "deactivate_totp"),
+            *("generate_recovery_codes", "download_recovery_codes"),
+        )
     },
     "workspaces:setup": "The first owner of the platform makes their account with a link of the console.",
     "workspaces:accept_invitation": _JOINING,

@@ -105,6 +105,16 @@ def test_row_level_security_needs_postgresql(tmp_path: Path) -> None:
     assert "TRELLIS_ROW_SECURITY needs PostgreSQL" in done.stderr
 
 
+def test_half_of_single_sign_on_is_told(tmp_path: Path) -> None:
+    """REL-3309: Settings of single sign-on that lack another one are refused at the start, all at once."""
+    done = start(tmp_path, TRELLIS_SSO_ISSUER="https://login.example.org")
+    assert done.returncode == 2
+    assert "TRELLIS_SSO_CLIENT_ID is required when TRELLIS_SSO_ISSUER is set" in done.stderr
+    assert "TRELLIS_SSO_DOMAINS is required when TRELLIS_SSO_ISSUER is set" in done.stderr
+    done = start(tmp_path, TRELLIS_SSO_REQUIRED="on", TRELLIS_SSO_NAME="Acme")
+    assert "TRELLIS_SSO_REQUIRED needs TRELLIS_SSO_ISSUER" in done.stderr
+
+
 def test_production_mode_starts_with_good_secrets(tmp_path: Path) -> None:
     """SEC-25: the same start with generated keys works."""
     assert start(tmp_path, **PRODUCTION, **generate_keys()).returncode == 0
@@ -202,6 +212,13 @@ def test_a_damaged_file_of_keys_is_told(tmp_path: Path, content: str) -> None:
         ("TRELLIS_AUDIT_REPORT_STORAGE", "no_such.S3Storage", "not installed"),
         ("TRELLIS_EPOCH_FILE", "/dev/null/epoch.json", "cannot be written"),
         ("TRELLIS_AUDIT_CHECKPOINT_FILE", "/", "cannot be written"),
+        ("TRELLIS_SSO_ISSUER", "http://login.example.org", "is not an https address"),
+        (
+            "TRELLIS_SSO_ISSUER",
+            "https://login.example.org/.well-known/openid-configuration",
+            "must be the issuer's address alone",
+        ),
+        ("TRELLIS_SSO_DOMAINS", "example.org, everybody", "'everybody' is not a mail domain"),
     ],
 )
 def test_a_wrong_value_is_told_at_the_start_and_not_later(

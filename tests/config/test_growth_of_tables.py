@@ -14,6 +14,7 @@ PROOF = "never deleted, since it proves the log"
 BOUNDS = {
     PEOPLE: """
         auth.Permission auth.Group contenttypes.ContentType account.EmailAddress mfa.Authenticator workspaces.TwoStepSecret
+        socialaccount.SocialAccount socialaccount.SocialApp socialaccount.SocialToken
         workspaces.User workspaces.PersonPicture
         workspaces.Workspace workspaces.Membership workspaces.Invitation workspaces.JoinLink
         workspaces.AccessRequest workspaces.SavedListView workspaces.ApiToken workspaces.Installation

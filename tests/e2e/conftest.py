@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ from tests.e2e.people import MEMBER, enter
 from tests.e2e.pictures import check_picture
 from tests.e2e.screens import DESK, MAKES_PICTURES, SCREENS, Screen, screens_of
 from tests.extent import IS_FULL
+from tests.fakes.authorization import Issuer
 from tests.fakes.scripted_model import ScriptedModel
 
 ARTIFACTS = ROOT / "test-artifacts"
@@ -150,7 +151,9 @@ class RunningTrellis:
         )
 
 
-def start_trellis(data_dir: Path, port: int, *options: str) -> RunningTrellis:
+def start_trellis(
+    data_dir: Path, port: int, *options: str, more: Mapping[str, str] | None = None
+) -> RunningTrellis:
     """Start ``manage.py up`` and wait until it is ready; fails with its output if it does not come up."""
     environment = {
         **child_environment(),
@@ -174,6 +177,7 @@ def start_trellis(data_dir: Path, port: int, *options: str) -> RunningTrellis:
     environment["TRELLIS_ALLOWED_NETWORKS"] = "127.0.0.0/8"
     # What the catalogue offers besides; a journey writes it.
     environment["TRELLIS_CATALOGUE_FILE"] = str(data_dir / CATALOGUE)
+    environment |= more or {}
     data_dir.mkdir(parents=True, exist_ok=True)
     log = (data_dir / "server.log").open("w")
     process = subprocess.Popen(
@@ -215,11 +219,29 @@ def stop_trellis(running: RunningTrellis, how: signal.Signals = signal.SIGTERM) 
 
 
 @pytest.fixture(scope="session")
-def trellis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTrellis]:
+def provider() -> Iterator[Issuer]:
+    """The identity provider that the server knows. Whoever is at its page presses a button."""
+    issuer = Issuer()
+    issuer.serves = {"openid"}
+    issuer.id_tokens = True
+    issuer.asks = True
+    yield issuer
+    issuer.stop()
+
+
+@pytest.fixture(scope="session")
+def trellis(tmp_path_factory: pytest.TempPathFactory, provider: Issuer) -> Iterator[RunningTrellis]:
     """One server with the demo content, for all journeys."""
-    running = start_trellis(
-        tmp_path_factory.mktemp("trellis") / "data", int(os.environ["TRELLIS_PORT"])
-    )
+    port = os.environ["TRELLIS_PORT"]
+    provider.add_client("trellis", "", f"http://localhost:{port}/accounts/sso/callback/")
+    single_sign_on = {
+        "TRELLIS_SSO_ISSUER": provider.url,
+        "TRELLIS_SSO_CLIENT_ID": "trellis",
+        "TRELLIS_SSO_NAME": "Acme",
+        "TRELLIS_SSO_DOMAINS": "sso.example",
+    }
+    data_dir = tmp_path_factory.mktemp("trellis") / "data"
+    running = start_trellis(data_dir, int(port), more=single_sign_on)
     yield running
     ARTIFACTS.mkdir(exist_ok=True)
     worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")

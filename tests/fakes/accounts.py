@@ -26,7 +26,10 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.responses import JSONResponse, Response
 
-SCOPES = ("mail.read", "mail.write", "files.read", "offline_access", "openid")
+SCOPES = (
+    *("mail.read", "mail.write", "files.read", "offline_access"),
+    *("openid", "profile", "email"),
+)
 """What may be asked for; anything else is refused as invalid_scope."""
 
 at_page: ContextVar[str] = ContextVar("at_page", default="")
@@ -72,6 +75,8 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.asks = False
         self.consent_url = ""
         self.id_token_issuer = ""
+        self.claims: dict[str, Any] = {}
+        """What ID tokens say besides and otherwise; None leaves a claim out."""
         self._codes: dict[str, AuthorizationCode] = {}
         self._access: dict[str, AccessToken] = {}
         self._refresh: dict[str, RefreshToken] = {}
@@ -306,7 +311,9 @@ class Accounts(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             "aud": client_id,
             "iat": int(time.time()),
             "exp": int(time.time()) + 600,
+            **self.claims,
         }
+        values = {name: value for name, value in values.items() if value is not None}
         return jwt.encode(values, secrets.token_bytes(32), algorithm="HS256")
 
     def _kill(self, token: str) -> None:

@@ -208,6 +208,7 @@ class Issuer:
             "token_endpoint_auth_methods_supported": methods,
             "authorization_response_iss_parameter_supported": True,
             "userinfo_endpoint": self.endpoint("userinfo"),
+            "jwks_uri": self.endpoint("jwks"),
             **self.metadata_overrides,
         }
         return {name: value for name, value in document.items() if value is not None}

@@ -243,6 +243,8 @@ SAMPLES: dict[str, Sample] = {
     "account_change_password": Sample(),
     "account_set_password": Sample(reads=False),
     "account_reauthenticate": Sample(),
+    "sso": Sample(reads=False),
+    "sso_callback": Sample(reads=False),
     "mfa_index": Sample(),
     "mfa_authenticate": Sample(reads=False),
     "mfa_activate_totp": Sample(writes_on_get=_SESSION),

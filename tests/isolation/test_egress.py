@@ -47,6 +47,7 @@ ALLOWED = {
     "chat/providers/choosing.py": "asks the egress client whether a local model answers",
     "config/serving/daphne_limits.py": "sets options of connections that others opened to the server",
     "config/doctor/outgoing.py": "names what goes wrong with a mail server, and opens nothing itself",
+    "workspaces/people/provider_requests.py": "asks the identity provider with the egress client",
     "workspaces/delivery/webhooks.py": "posts with the egress client",
     "workspaces/delivery/web_push.py": "names the client that it is given",
     "chat/demo_model/transport.py": "answers inside the process, and opens nothing",

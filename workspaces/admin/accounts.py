@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import allauth.account.admin
-import allauth.mfa.admin  # noqa: F401 - both register what is taken out below
+import allauth.mfa.admin
+import allauth.socialaccount.admin  # noqa: F401 - all three register what is taken out below
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
@@ -36,6 +38,8 @@ admin.site.unregister(Group)
 admin.site.unregister(EmailAddress)
 # The second step is shown with its account, and is turned off there.
 admin.site.unregister(Authenticator)
+# The provider stands in the installation's settings. Its tokens are not kept.
+admin.site.unregister([SocialAccount, SocialApp, SocialToken])
 
 
 class _OneOfAnAddress(forms.ModelForm):

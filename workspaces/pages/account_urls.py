@@ -9,9 +9,24 @@ from allauth.account import views
 from allauth.mfa.base import views as two_step
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as authenticator_app
+from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
+from django.utils.module_loading import import_string
 
 from workspaces.pages.accounts import AddressView, InvitedSignupView
+
+
+def to_provider(request: HttpRequest) -> HttpResponse:
+    """Begin single sign-on. What talks with a provider is loaded by the first click: most installations have none."""
+    view: HttpResponse = import_string("workspaces.pages.single_sign_on.start")(request)
+    return view
+
+
+def from_provider(request: HttpRequest) -> HttpResponse:
+    """End single sign-on."""
+    view: HttpResponse = import_string("workspaces.pages.single_sign_on.end")(request)
+    return view
+
 
 urlpatterns = [
     path("login/", views.login, name="account_login"),
@@ -38,6 +53,8 @@ urlpatterns = [
         name="account_reset_password_from_key_done",
     ),
     path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
+    path("sso/", to_provider, name="sso"),
+    path("sso/callback/", from_provider, name="sso_callback"),
     path("2fa/", two_step.index, name="mfa_index"),
     path("2fa/authenticate/", two_step.authenticate, name="mfa_authenticate"),
     path("2fa/app/activate/", authenticator_app.activate_totp, name="mfa_activate_totp"),

@@ -18,7 +18,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from workspaces.actors import Source
+from workspaces.actors import Actor, Source
 from workspaces.database import after_commit
 from workspaces.delivery.mails import compose, public_url
 from workspaces.errors import NotFound
@@ -28,6 +28,11 @@ from workspaces.models import Invitation, JoinLink, User
 from workspaces.people.email_addresses import is_address_of
 from workspaces.people.joining import find_join_link, is_for
 from workspaces.people.services import accept_invitation, find_invitation
+from workspaces.people.single_sign_on import (
+    identity_provider,
+    join_with_all,
+    provider_instead_of_password,
+)
 from workspaces.words.formats import written_for
 from workspaces.words.names import seen_name
 
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
 
 SESSION_KEY = "invitation_token"
 JOIN_KEY = "join_token"
+_NO_PASSWORD: Final = _(
+    "You sign in with %(name)s, and not with a password. Choose “Continue with %(name)s”."
+)
 _TOO_MANY_TRIES: Final = _("Too many wrong tries. Try again in a few minutes.")
 
 
@@ -58,6 +66,9 @@ class AccountAdapter(DefaultAccountAdapter):
         invitation = invitation_of(request) if request and _is_signup(request) else None
         if invitation is not None and invitation.email.lower() != email:
             raise ValidationError(_("Please use the address the invitation was sent to."))
+        provider = identity_provider() if request and _is_signup(request) else None
+        if provider is not None and provider.is_required and provider.speaks_for(email):
+            raise ValidationError(_NO_PASSWORD % {"name": provider.name})
         link = join_link_of(request) if request and _is_signup(request) else None
         if invitation is None and link is not None and not is_for(link, email):
             message = _("This link is for addresses at %(domain)s.")
@@ -95,7 +106,9 @@ class AccountAdapter(DefaultAccountAdapter):
     def pre_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse | None:
         refusal: HttpResponse | None = super().pre_login(request, user, **kwargs)
         if refusal is None and kwargs["signup"]:
-            _join_as_invited(request, user)
+            has_joined = _join_as_invited(request, user)
+            if not has_joined and "sociallogin" in (kwargs["signal_kwargs"] or {}):
+                join_with_all(user=user, actor=actor_at_door(request, user))
         return refusal
 
     def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
@@ -107,6 +120,8 @@ class AccountAdapter(DefaultAccountAdapter):
         user = super().authenticate(request, **credentials)
         if user is not None and not is_address_of(user, str(credentials.get("email", ""))):
             return None
+        if user is not None and (provider := provider_instead_of_password(user)) is not None:
+            raise ValidationError(_NO_PASSWORD % {"name": provider.name})
         return user
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
@@ -201,22 +216,29 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
         return None
 
 
-def _join_as_invited(request: HttpRequest, user: User) -> None:
+def _join_as_invited(request: HttpRequest, user: User) -> bool:
     """Join by the invitation that a new account came with, so that its first sign-in is in the workspace's log."""
     invitation = invitation_of(request)
-    if invitation is None:
-        return  # it has ended since the form was sent, and its page says so
-    actor = actor_for(
+    if invitation is None or invitation.email.lower() != user.email:
+        return False  # it has ended since the form was sent, and its page says so
+    with suppress(NotFound):  # it ended just now
+        actor = actor_at_door(request, user)
+        accept_invitation(token=request.session[SESSION_KEY], user=user, actor=actor)
+        words = {"name": invitation.workspace.name}
+        messages.success(request, _("Welcome to %(name)s.") % words)
+        return True
+    return False
+
+
+def actor_at_door(request: HttpRequest, user: User) -> Actor:
+    """Somebody who is about to be signed in."""
+    return actor_for(
         user,
         None,
         source=Source.WEB,
         ip_address=client_address(request),
         request_id=cast("WorkspaceRequest", request).request_id,
     )
-    with suppress(NotFound):  # it ended just now
-        accept_invitation(token=request.session[SESSION_KEY], user=user, actor=actor)
-        words = {"name": invitation.workspace.name}
-        messages.success(request, _("Welcome to %(name)s.") % words)
 
 
 def join_link_of(request: HttpRequest) -> JoinLink | None:

@@ -14,6 +14,7 @@ from allauth.account.forms import (
     ReauthenticateForm,
     ResetPasswordForm,
     ResetPasswordKeyForm,
+    SetPasswordForm,
     SignupForm,
 )
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
@@ -34,6 +35,7 @@ from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import MOST_DAYS, MOST_USES
 from workspaces.people.joining import ROLES as JOIN_ROLES
 from workspaces.people.public_mail import is_public_mail
+from workspaces.people.single_sign_on import IdentityProvider, identity_provider
 from workspaces.people.tokens import owns_platform, scopes_for
 from workspaces.words.formats import time_zones
 
@@ -214,7 +216,15 @@ class SetupForm(TakesAddresses, AsksForSecretsAgain, forms.Form):
             self.add_error(places.get(name), texts)
 
 
-class SignInForm(TakesAddresses, LoginForm):
+class _OffersProvider(forms.BaseForm):
+    """Forms of the way in, where an installation may have single sign-on."""
+
+    def provider(self) -> IdentityProvider | None:
+        """Who else says who somebody is."""
+        return identity_provider()
+
+
+class SignInForm(_OffersProvider, TakesAddresses, LoginForm):
     """Sign-in, with an address that may have been pasted."""
 
     def has_nobody(self) -> bool:
@@ -222,7 +232,7 @@ class SignInForm(TakesAddresses, LoginForm):
         return not User.objects.exists()
 
 
-class InvitedSignupForm(_NamesFields, TakesAddresses, SignupForm):
+class InvitedSignupForm(_OffersProvider, _NamesFields, TakesAddresses, SignupForm):
     """Sign-up by invitation also asks for a name."""
 
     NAMES: ClassVar = {
@@ -271,6 +281,10 @@ class ChangeAddressForm(_AnswersByMail, TakesAddresses, AddEmailForm):
 
 class NewPasswordForm(_NamesFields, ChangePasswordForm):
     """Another password, from somebody who knows the one before."""
+
+
+class FirstPasswordForm(_NamesFields, SetPasswordForm):
+    """A password for somebody who has none, as they sign in with an identity provider."""
 
 
 class PasswordAgainForm(_NamesFields, ReauthenticateForm):

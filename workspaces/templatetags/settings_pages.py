@@ -9,9 +9,11 @@ from django.template import RequestContext
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
+from workspaces.people.single_sign_on import IdentityProvider, provider_instead_of_password
+
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
-    from workspaces.models import Workspace
+    from workspaces.models import User, Workspace
 
 register = template.Library()
 
@@ -105,6 +107,12 @@ def settings_list(context: RequestContext) -> dict[str, Any]:
             groups.append((gettext(name), links))
     current = next((link.label for _, links in groups for link in links if link.is_here), "")
     return {"groups": groups, "current": current}
+
+
+@register.filter
+def only_provider(user: User) -> IdentityProvider | None:
+    """The provider with which this person signs in, where no password would let them in."""
+    return provider_instead_of_password(user)
 
 
 def _address(page: _Page, workspace: Workspace | None) -> str:

@@ -1,0 +1,115 @@
+"""Single sign-on: people sign in with the identity provider of their organization (OpenID Connect).
+
+The installation's settings name one provider. It speaks for the people of some mail domains, and for nobody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
+from django.db import transaction
+
+from workspaces.actors import Actor, Role
+from workspaces.changes import record_created
+from workspaces.database.row_security import in_workspace
+from workspaces.models import ApiToken, Membership, User, Workspace
+from workspaces.people.email_addresses import confirm_address
+from workspaces.people.sessions import end_access
+from workspaces.people.tokens import end_token
+
+SIGN_IN: Final = "sso"
+"""How the log names this way of signing in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityProvider:
+    """Who says for this installation who somebody is."""
+
+    issuer: str
+    name: str
+    """What people call it."""
+    domains: tuple[str, ...]
+    """Mail domains of the people it speaks for, in small letters."""
+    is_required: bool
+    """Whether these people can sign in with nothing else."""
+
+    def speaks_for(self, email: str) -> bool:
+        """Whether somebody with this address is one of its people."""
+        return email.rpartition("@")[2].lower() in self.domains
+
+
+def identity_provider() -> IdentityProvider | None:
+    """The provider of the settings. None: people sign in with passwords alone."""
+    chosen = settings.TRELLIS
+    if chosen.sso_issuer is None:
+        return None
+    return IdentityProvider(
+        issuer=chosen.sso_issuer,
+        name=chosen.sso_name or urlsplit(chosen.sso_issuer).netloc,
+        domains=chosen.sso_domains,
+        is_required=chosen.sso_required,
+    )
+
+
+def provider_instead_of_password(user: User) -> IdentityProvider | None:
+    """The provider with which this person has to sign in. None: their password lets them in.
+
+    Owners of the platform keep their password: somebody has to get in while the provider is away.
+    """
+    provider = identity_provider()
+    if provider is None or not provider.is_required or user.is_superuser:
+        return None
+    linked = SocialAccount.objects.filter(user=user, provider=provider.issuer)
+    return provider if provider.speaks_for(user.email) or linked.exists() else None
+
+
+def joined_by_all() -> Workspace | None:
+    """The workspace that new people of the provider become members of, if there is one that can be entered."""
+    slug = settings.TRELLIS.sso_workspace
+    return Workspace.objects.filter(slug=slug, is_active=True).first() if slug else None
+
+
+@transaction.atomic
+def join_with_all(*, user: User, actor: Actor) -> Membership | None:
+    """Make a new person a member of the workspace for all. None: there is no such workspace."""
+    workspace = joined_by_all()
+    if workspace is None:
+        return None
+    with in_workspace(workspace.pk):
+        membership: Membership
+        membership, created = Membership.unscoped.get_or_create(
+            workspace_id=workspace.pk, user=user, defaults={"role": Role.MEMBER.value}
+        )
+        if created:
+            record_created(membership, actor=actor)
+    return membership
+
+
+@transaction.atomic
+def claim_account(*, user_id: UUID, actor: Actor) -> User:
+    """Give an account to the person whom the provider knows by its address.
+
+    As long as nobody has answered a mail to the address, anybody may have made the account in that person's name.
+    So the password, the second step and the tokens from before let nobody in any more. An owner of the platform
+    keeps them: their account was made by whoever holds the machine.
+    """
+    user = User.objects.select_for_update().get(pk=user_id)
+    if user.is_address_confirmed:
+        return user
+    if not user.is_superuser:
+        user.set_unusable_password()
+        user.save(update_fields=["password", "updated_at"])
+        for step in Authenticator.objects.filter(user=user):
+            step.delete()
+        for token in ApiToken.objects.across_workspaces().filter(user=user):
+            with in_workspace(token.workspace_id):
+                end_token(token=token, actor=actor)
+        end_access(user.pk)
+    confirm_address(user)
+    return user
