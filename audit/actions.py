@@ -181,6 +181,16 @@ class Action(StrEnum):
         _("Recovery codes made"),
         _("A person made new recovery codes, which end those before."),
     )
+    AUTH_PASSKEY_ADDED = (
+        "auth.passkey_added",
+        _("Passkey added"),
+        _("A person can sign in with another passkey, and their password asks for a second step."),
+    )
+    AUTH_PASSKEY_REMOVED = (
+        "auth.passkey_removed",
+        _("Passkey removed"),
+        _("A person can no longer sign in with one of their passkeys."),
+    )
     GRANT_REQUESTED = (
         "grant.requested",
         _("Account sign-in started"),

@@ -91,15 +91,18 @@ def record_two_steps(
     signal: Any,
     **kwargs: Any,
 ) -> None:
-    """Recovery codes come and go with the app; alone, they are made anew."""
-    if authenticator.type == Authenticator.Type.TOTP or signal is authenticator_reset:
-        _record_auth(_TWO_STEP_ACTIONS[signal], request, user)
+    """Recovery codes come and go with the app or the passkey; alone, they are made anew."""
+    action = _TWO_STEP_ACTIONS.get((Authenticator.Type(authenticator.type), signal))
+    if action is not None:
+        _record_auth(action, request, user)
 
 
 _TWO_STEP_ACTIONS = {
-    authenticator_added: Action.AUTH_TWO_STEPS_ON,
-    authenticator_removed: Action.AUTH_TWO_STEPS_OFF,
-    authenticator_reset: Action.AUTH_RECOVERY_CODES,
+    (Authenticator.Type.TOTP, authenticator_added): Action.AUTH_TWO_STEPS_ON,
+    (Authenticator.Type.TOTP, authenticator_removed): Action.AUTH_TWO_STEPS_OFF,
+    (Authenticator.Type.WEBAUTHN, authenticator_added): Action.AUTH_PASSKEY_ADDED,
+    (Authenticator.Type.WEBAUTHN, authenticator_removed): Action.AUTH_PASSKEY_REMOVED,
+    (Authenticator.Type.RECOVERY_CODES, authenticator_reset): Action.AUTH_RECOVERY_CODES,
 }
 
 
@@ -146,6 +149,14 @@ def _way_in(request: HttpRequest, user: Any) -> str:
     steps = get_authentication_records(request, user)
     kinds = {step.get("type") for step in steps}
     first = SSO if any(step.get("method") == "socialaccount" for step in steps) else "password"
-    if Authenticator.Type.RECOVERY_CODES in kinds:
-        return f"{first}+recovery"
-    return f"{first}+code" if Authenticator.Type.TOTP in kinds else first
+    if any(step.get("passwordless") for step in steps):
+        return "passkey"
+    second = next((word for kind, word in _SECOND_STEPS.items() if kind in kinds), "")
+    return f"{first}+{second}" if second else first
+
+
+_SECOND_STEPS = {
+    Authenticator.Type.RECOVERY_CODES: "recovery",
+    Authenticator.Type.TOTP: "code",
+    Authenticator.Type.WEBAUTHN: "passkey",
+}

@@ -302,10 +302,16 @@ SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_STORE_TOKENS = False
 MFA_ADAPTER = "workspaces.pages.two_step.TwoStepAdapter"
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+# Of one address, behind which a whole office may be; each sign-in is two requests.
+MFA_RATE_LIMITS = {"webauthn_login": "60/m/ip"}
 MFA_FORMS = {
     "activate_totp": "workspaces.pages.two_step.FirstCodeForm",
     "authenticate": "workspaces.pages.two_step.CodeForm",
+    "add_webauthn": "workspaces.pages.passkeys.PasskeyForm",
+    "login_webauthn": "workspaces.pages.passkeys.PasskeySignInForm",
+    "authenticate_webauthn": "workspaces.pages.passkeys.PasskeyStepForm",
 }
 MFA_TOTP_TOLERANCE = 1  # a phone's clock may be half a minute off
 # Without a mail server nobody confirms an address. The platform's owner can turn it off for an account.

@@ -51,8 +51,8 @@ class Actor:
     sign_in: str = ""
     """How the actor proved who it is: "password", "session", "token", "client", or "command" for whoever has the machine.
 
-    With single sign-on it is "sso" in place of "password". With two-step verification it is "password+code", or
-    "password+recovery" for a recovery code.
+    With single sign-on it is "sso" in place of "password", and "passkey" with a passkey alone. With two-step
+    verification it is "password+code", "password+passkey", or "password+recovery" for a recovery code.
     """
     is_address_confirmed: bool = True
     """Whether a person has answered a mail to the address in `label`."""

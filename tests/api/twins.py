@@ -388,6 +388,7 @@ WITHOUT: Final[Mapping[str, str]] = {
         for name in (
             *("authenticate", "activate_totp", "deactivate_totp"),
             *("generate_recovery_codes", "download_recovery_codes"),
+            *("login_webauthn", "list_webauthn", "add_webauthn", "remove_webauthn"),
         )
     },
     "workspaces:setup": "The first owner of the platform makes their account with a link of the console.",

@@ -9,11 +9,13 @@ from allauth.account import views
 from allauth.mfa.base import views as two_step
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as authenticator_app
+from allauth.mfa.webauthn import views as passkeys
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
 from django.utils.module_loading import import_string
 
 from workspaces.pages.accounts import AddressView, InvitedSignupView
+from workspaces.pages.passkeys import AddPasskeyView
 
 
 def to_provider(request: HttpRequest) -> HttpResponse:
@@ -57,6 +59,10 @@ urlpatterns = [
     path("sso/callback/", from_provider, name="sso_callback"),
     path("2fa/", two_step.index, name="mfa_index"),
     path("2fa/authenticate/", two_step.authenticate, name="mfa_authenticate"),
+    path("passkey/", passkeys.login_webauthn, name="mfa_login_webauthn"),
+    path("2fa/passkeys/", passkeys.list_webauthn, name="mfa_list_webauthn"),
+    path("2fa/passkeys/add/", AddPasskeyView.as_view(), name="mfa_add_webauthn"),
+    path("2fa/passkeys/<int:pk>/remove/", passkeys.remove_webauthn, name="mfa_remove_webauthn"),
     path("2fa/app/activate/", authenticator_app.activate_totp, name="mfa_activate_totp"),
     path("2fa/app/deactivate/", authenticator_app.deactivate_totp, name="mfa_deactivate_totp"),
     path("2fa/recovery-codes/", recovery_codes.view_recovery_codes, name="mfa_view_recovery_codes"),

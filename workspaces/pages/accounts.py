@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 SESSION_KEY = "invitation_token"
 JOIN_KEY = "join_token"
-_NO_PASSWORD: Final = _(
-    "You sign in with %(name)s, and not with a password. Choose “Continue with %(name)s”."
+ONLY_PROVIDER: Final = _(
+    "You sign in with %(name)s, and in no other way. Choose “Continue with %(name)s”."
 )
 _TOO_MANY_TRIES: Final = _("Too many wrong tries. Try again in a few minutes.")
 
@@ -68,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
             raise ValidationError(_("Please use the address the invitation was sent to."))
         provider = identity_provider() if request and _is_signup(request) else None
         if provider is not None and provider.is_required and provider.speaks_for(email):
-            raise ValidationError(_NO_PASSWORD % {"name": provider.name})
+            raise ValidationError(ONLY_PROVIDER % {"name": provider.name})
         link = join_link_of(request) if request and _is_signup(request) else None
         if invitation is None and link is not None and not is_for(link, email):
             message = _("This link is for addresses at %(domain)s.")
@@ -121,7 +121,7 @@ class AccountAdapter(DefaultAccountAdapter):
         if user is not None and not is_address_of(user, str(credentials.get("email", ""))):
             return None
         if user is not None and (provider := provider_instead_of_password(user)) is not None:
-            raise ValidationError(_NO_PASSWORD % {"name": provider.name})
+            raise ValidationError(ONLY_PROVIDER % {"name": provider.name})
         return user
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:

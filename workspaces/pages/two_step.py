@@ -10,6 +10,7 @@ from allauth.account.internal.stagekit import get_pending_stage
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from django import forms
@@ -27,7 +28,7 @@ class TwoStepAdapter(DefaultMFAAdapter):
     error_messages: ClassVar = {
         **DefaultMFAAdapter.error_messages,
         "incorrect_code": _(
-            "This code is not right. Codes of the app change every 30 seconds, and each works once."
+            "This code is not right. Codes of the app change every 30 seconds, and each code works once."
         ),
         "cannot_generate_recovery_codes": _(
             "Turn on two-step verification first. Recovery codes belong to it."
@@ -36,6 +37,10 @@ class TwoStepAdapter(DefaultMFAAdapter):
 
     def get_totp_issuer(self) -> str:
         return f"Trellis ({urlsplit(public_url('/')).hostname})"
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        # The name is what the device shows.
+        return {**super().get_public_key_credential_rp_entity(), "name": "Trellis"}
 
     def encrypt(self, text: str) -> str:
         return str(keep_secret(user=_person(), plain=text))
@@ -87,3 +92,13 @@ class FirstCodeForm(_CodeField, ActivateTOTPForm):
 
 class CodeForm(_CodeField, AuthenticateForm):
     """A code of the app, or a recovery code."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not self.has_app():
+            self.fields["code"].label = _("Recovery code")
+
+    def has_app(self) -> bool:
+        """Whether there is an app to look at, and not a passkey alone."""
+        mine = Authenticator.objects.filter(user=self.user, type=Authenticator.Type.TOTP)
+        return bool(mine.exists())

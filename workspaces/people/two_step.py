@@ -1,4 +1,4 @@
-"""Two-step verification: after the password, a code of an app on the person's phone, or one of their recovery codes.
+"""Two-step verification: after the password, a code of an app, a passkey, or one of the person's recovery codes.
 
 allauth asks for the code and counts wrong ones. Its secrets are rows of ours, sealed like all other secrets.
 """
@@ -50,7 +50,8 @@ def read_secret(*, user_id: UUID, kept: str) -> str:
 @receiver([post_save, post_delete], sender=Authenticator)
 def follow_step(sender: object, instance: Authenticator, **kwargs: object) -> None:
     """Keep with the account whether it has the second step."""
-    mine = Authenticator.objects.filter(user=instance.user_id, type=Authenticator.Type.TOTP)
+    steps = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+    mine = Authenticator.objects.filter(user=instance.user_id, type__in=steps)
     User.objects.filter(pk=instance.user_id).update(has_two_steps=mine.exists())
 
 
@@ -63,6 +64,8 @@ def forget_secrets(sender: object, instance: Authenticator, **kwargs: object) ->
 
 def turn_off_two_steps(*, account: User, actor: Actor) -> User:
     """Let somebody who has lost their phone and their recovery codes sign in with the password alone. They get a mail.
+
+    Their passkeys end with the rest: nobody knows who has the device.
 
     Raises:
         PermissionDenied: the actor does not own the platform, or is a program.

@@ -64,6 +64,12 @@ _GROUPS = (
                     *("mfa_generate_recovery_codes", "account_reauthenticate"),
                 ),
             ),
+            _Page(
+                gettext_noop("Passkeys"),
+                "mfa_list_webauthn",
+                False,
+                also=("mfa_add_webauthn", "mfa_remove_webauthn"),
+            ),
             _Page(gettext_noop("Sessions"), "workspaces:sessions", False),
             _Page(gettext_noop("API tokens"), "workspaces:tokens"),
         ),

@@ -15,6 +15,7 @@ import { startKeepingTyped } from "./pages/keeping-typed";
 import { startLiveCounts } from "./pages/live-counts";
 import "./pages/menus";
 import { applyTheme, chosenTheme, isTheme } from "./browser/theme";
+import { startPasskeys } from "./pages/passkeys";
 import { startPush } from "./pages/push";
 import { startReadingNotices } from "./pages/reading-notices";
 import { refusalOf } from "./pages/refusals";
@@ -154,6 +155,7 @@ onSignedIn(({ name, ok }) => {
   if (ok && document.querySelector("[data-reloads-on-sign-in]")) location.reload();
 });
 startSignIn();
+startPasskeys(notify);
 startWorker();
 forgetAtSignOut();
 const { person } = document.documentElement.dataset;

@@ -35,7 +35,7 @@ def test_each_page_of_settings_lists_all_and_marks_itself(tenant: Tenant) -> Non
     client = tenant.client("member")
     first = client.get(PROFILE)
     pages, _, _ = settings_of(first.content)
-    assert len(pages) == 17
+    assert len(pages) == 18
     for address, name in pages.items():
         assert settings_of(client.get(address).content) == (pages, [address], name), address
     groups = re.findall(
@@ -57,7 +57,7 @@ def test_settings_of_no_workspace_are_listed_without_those_of_one() -> None:
     pages, _, _ = settings_of(client.get(PROFILE).content)
     assert [*pages.values()] == [
         *("Profile", "Appearance", "Time and formats", "Shortcuts"),
-        *("E-mail", "Password", "Two-step verification", "Sessions"),
+        *("E-mail", "Password", "Two-step verification", "Passkeys", "Sessions"),
     ]
     password = "/accounts/password/change/"
     without_password = client.get(password, follow=True)

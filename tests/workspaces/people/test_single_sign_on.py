@@ -325,7 +325,7 @@ def test_a_password_lets_nobody_in_where_single_sign_on_is_required(
     with configured(provider, sso_required=True):
         client = Client()
         page = client.post("/accounts/login/", {"login": ADA, "password": PASSWORD})
-        assert "You sign in with Acme, and not with a password" in page.content.decode()
+        assert "You sign in with Acme, and in no other way" in page.content.decode()
         assert not is_in(client)
 
         client.post("/accounts/login/", {"login": "guest@example.com", "password": PASSWORD})

@@ -19,6 +19,9 @@ const pages = {
   foundChoices: (shown: number, all: number) =>
     shown === 0 ? "Nothing fits." : `${whole(shown)} of ${whole(all)}. Enter chooses the first.`,
   putBack: "What you typed is back. It is not saved yet.",
+  noPasskeys: "This browser has no passkeys. Try a newer one, or your phone.",
+  passkeyThere: "This device has a passkey for your account already.",
+  passkeyFailed: "The passkey did not work. Try again, or sign in another way.",
   requestFailed: "That did not work. Reload the page and try again.",
   connected: (server: string) => `Connected to ${server}.`,
   time: "Time",
