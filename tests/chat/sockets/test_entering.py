@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async as sync_to_async
-from channels.layers import InMemoryChannelLayer
+from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -175,7 +175,7 @@ async def test_a_page_that_comes_while_the_layer_is_away_is_sent_off_until_later
     async def away(*_args: Any) -> None:
         raise RedisConnectionError("Error 111 connecting to redis:6379. Connection refused.")
 
-    monkeypatch.setattr(InMemoryChannelLayer, "new_channel", away)
+    monkeypatch.setattr(type(get_channel_layer()), "new_channel", away)
     async with opened(chat.tenant) as socket:
         assert await socket.close_code() == CloseCode.TRY_AGAIN_LATER
     assert "Traceback" not in caplog.text
