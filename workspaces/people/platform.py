@@ -17,6 +17,7 @@ from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership, User, Workspace
 from workspaces.people.pictures import remove_picture
 from workspaces.people.sessions import end_access
+from workspaces.people.single_sign_on import forget_at_provider
 from workspaces.roles import require_person, require_platform_owner
 from workspaces.words.mail_addresses import typed_address
 from workspaces.words.names import seen_name
@@ -179,6 +180,7 @@ def save_account(*, account: User, actor: Actor) -> bool:
     is_moved = stored.email != account.email
     if is_moved:
         account.keep_address()
+        forget_at_provider(account)
     return is_moved
 
 

@@ -91,6 +91,11 @@ def join_with_all(*, user: User, actor: Actor) -> Membership | None:
     return membership
 
 
+def forget_at_provider(user: User) -> None:
+    """Forget as whom a provider knows the account: whoever has its address there next is its person."""
+    SocialAccount.objects.filter(user=user).delete()
+
+
 @transaction.atomic
 def claim_account(*, user_id: UUID, actor: Actor) -> User:
     """Give an account to the person whom the provider knows by its address.

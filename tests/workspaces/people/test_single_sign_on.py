@@ -30,6 +30,7 @@ from workspaces.actors import Role, Source
 from workspaces.middleware import actor_for
 from workspaces.models import ApiToken, Membership, User
 from workspaces.people.email_addresses import confirm_address
+from workspaces.people.platform import save_account
 from workspaces.people.services import make_invitation
 from workspaces.people.tokens import issue_token
 
@@ -356,6 +357,21 @@ def test_another_address_is_no_way_around_it(provider: Issuer) -> None:
         client = Client()
         client.post("/accounts/login/", {"login": "ada@example.com", "password": PASSWORD})
         assert not is_in(client)
+
+
+def test_an_account_that_gets_another_address_is_of_whoever_has_that(
+    provider: Issuer, superuser: User
+) -> None:
+    """SEC-1253: When the platform's owner gives an account another address, single sign-on goes by that one."""
+    ada = confirmed()
+    continue_with(provider, Client())
+    ada.email = "grace@example.org"
+    actor = actor_for(superuser, None, source=Source.ADMIN, request_id="test")
+    save_account(account=ada, actor=actor)
+    assert continue_with(provider, Client()).status_code == 403
+    client = Client()
+    continue_with(provider, client, "grace@example.org")
+    assert client.session["_auth_user_id"] == str(ada.pk)
 
 
 def test_the_second_step_is_asked_for_here_as_well(provider: Issuer) -> None:
