@@ -430,7 +430,7 @@ def services(folder: Path, *, is_durable: bool = False) -> Iterator[dict[str, st
             stops.callback(server.cleanup)
             found["TEST_DATABASE_URL"] = server.get_uri()
             if not is_durable:
-                _forget_durability(server.get_uri())
+                _hurry(server.get_uri())
         if "TEST_REDIS_URL" not in found:
             port = _free_port()
             redis = stops.enter_context(
@@ -442,12 +442,15 @@ def services(folder: Path, *, is_durable: bool = False) -> Iterator[dict[str, st
         yield found
 
 
-def _forget_durability(database_url: str) -> None:
-    """Let our own PostgreSQL answer before its disk has: it is thrown away with its power still on."""
+def _hurry(database_url: str) -> None:
+    """Let our own PostgreSQL answer before its disk has: it is thrown away with its power still on.
+
+    Nor does it compile statements: those of tests find so few rows that this takes longer than to run them.
+    """
     import psycopg
 
     with psycopg.connect(database_url, autocommit=True) as connection:
-        for name in ("fsync", "synchronous_commit", "full_page_writes"):
+        for name in ("fsync", "synchronous_commit", "full_page_writes", "jit"):
             connection.execute(f"ALTER SYSTEM SET {name} = off")
         connection.execute("SELECT pg_reload_conf()")
 
