@@ -299,6 +299,10 @@ def test_the_page_has_one_name_wherever_it_is_linked(tenant: Tenant) -> None:
     client = tenant.client("admin")
     link = re.compile(rf'<a\b[^>]*href="{page(tenant)}"[^>]*>(.*?)</a>', re.DOTALL)
     for place in (page(tenant), f"/w/{tenant.workspace.slug}/people/", "/admin/"):
-        names = {strip_tags(one).strip() for one in link.findall(client.get(place).content.decode())}
+        names = {
+            strip_tags(one).strip() for one in link.findall(client.get(place).content.decode())
+        }
         assert names == {"Invite people"}, place
-    assert re.search(r"<h1[^>]*>\s*Invite people\s*</h1>", client.get(page(tenant)).content.decode())
+    assert re.search(
+        r"<h1[^>]*>\s*Invite people\s*</h1>", client.get(page(tenant)).content.decode()
+    )
