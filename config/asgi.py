@@ -23,6 +23,7 @@ from chat import restore_confirmation  # noqa: E402
 from chat.engine import runner  # noqa: E402
 from chat.providers import openai_compatible as _model  # noqa: E402, F401 - no first message waits for its imports
 from chat.routing import websocket_urlpatterns  # noqa: E402
+from chat.sockets.frames import flood_frame  # noqa: E402
 from chat.sockets.open import close_sockets  # noqa: E402
 from config import celery as _celery  # noqa: E402, F401 - tasks that are sent from here go to its broker
 from config import urls as _urls  # noqa: E402, F401 - no first request, and no transaction, waits for the pages
@@ -121,7 +122,7 @@ lifecycle = Lifecycle(
 )
 lifecycle.attach_to_daphne()
 limit_bodies_of_daphne(most_bytes_of)
-limit_sockets_of_daphne()
+limit_sockets_of_daphne(flood_frame())
 keep_ports_of_daphne()
 let_daphne_say_why()
 name_statuses_of_daphne()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -13,10 +14,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from audit.models import Notice
-from chat.models import ModelProvider, SharedProvider
+from chat.models import ModelProvider, SharedProvider, Turn
 from chat.providers.base import ProviderSpec
 from chat.providers.errors import ProviderKeyRefused, ProviderKeyUnreadable, ProviderSwitchedOff
 from chat.providers.shared import fetch_shared, find_shared
+from chat.values import TurnStatus
 from workspaces.actors import Role
 from workspaces.database import database_now
 from workspaces.delivery.bell import tell
@@ -115,11 +117,7 @@ def tell_admins(spec: ProviderSpec, error: ProviderKeyRefused) -> None:
     if row is None:
         return
     shared = find_shared(row.shared_id) if row.shared_id is not None else None
-    if shared is not None:
-        url = f"{reverse('chat:shared_provider_edit', args=[shared.pk])}#id_api_key"
-    else:
-        page = reverse("chat:provider", args=[row.workspace.slug, row.pk])
-        url = f"{page}#key-heading"
+    url = _key_page(row)
     changed_at = shared.updated_at if shared is not None else row.updated_at
     since = max(database_now() - _TOLD_AGAIN, changed_at)
     notices = Notice.objects.for_workspace(spec.workspace_id).filter(kind=_NOTICE, url=url)
@@ -148,3 +146,52 @@ def tell_admins(spec: ProviderSpec, error: ProviderKeyRefused) -> None:
         text=text,
         url=url,
     )
+
+
+def _key_page(row: ModelProvider) -> str:
+    """Where its key is entered."""
+    if row.shared_id is not None:
+        return f"{reverse('chat:shared_provider_edit', args=[row.shared_id])}#id_api_key"
+    return f"{reverse('chat:provider', args=[row.workspace.slug, row.pk])}#key-heading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRefusal:
+    """What people were told of a key that does not work."""
+
+    title: str
+    text: str
+    url: str
+    """Where another one is entered."""
+    is_shared: bool
+    """By the platform's owner, not by an administrator of the workspace."""
+
+
+def key_refusals(providers: Iterable[ModelProvider]) -> list[KeyRefusal]:
+    """Tell which of a workspace's providers refused the key that they have now, and gave no answer since.
+
+    Args:
+        providers: of one workspace, with `workspace` and `shared` loaded.
+    """
+    rows = {_key_page(row): row for row in providers}
+    if not rows:
+        return []
+    workspace_id = next(iter(rows.values())).workspace_id
+    notices = Notice.objects.for_workspace(workspace_id).filter(kind=_NOTICE, url__in=rows)
+    newest = {one.url: one for one in notices.order_by("id")}
+    return [
+        KeyRefusal(title=one.title, text=one.text, url=url, is_shared=rows[url].is_shared)
+        for url, one in newest.items()
+        if _is_of_todays_key(one, rows[url]) and not _has_answered_since(one, rows[url])
+    ]
+
+
+def _is_of_todays_key(notice: Notice, row: ModelProvider) -> bool:
+    return notice.created_at > (row.shared or row).updated_at
+
+
+def _has_answered_since(notice: Notice, row: ModelProvider) -> bool:
+    # Some refuse a key for a while, as until an account is paid for. Ids grow with time.
+    turns = Turn.objects.for_workspace(row.workspace_id).filter(pk__gt=notice.pk)
+    answered = turns.filter(status=TurnStatus.COMPLETED.value, mentioned_bud=None)
+    return answered.filter(conversation__bud__provider=row).exists()

@@ -20,7 +20,7 @@ from chat.live.hub import PROCESS_ID, conversation_group
 from chat.models import Conversation
 from chat.services.offers import warm_up
 from chat.sockets.following import Following
-from chat.sockets.frames import MalformedFrame, check_frame, parse_frame
+from chat.sockets.frames import MalformedFrame, check_frame, flood_frame, parse_frame
 from chat.sockets.handlers import HANDLERS
 from chat.sockets.open import give_place_back, sockets, take_place
 from chat.sockets.rounds import PageCheck, Rounds, rounds
@@ -206,7 +206,7 @@ class WorkspaceConsumer(AsyncWebsocketConsumer):
             await self._handle(commands.parse_command(content))
             self._faults = 0
         except _Abuse:
-            await self._tell_error("rate_limited", _("Too many messages."), None)
+            await self.send(flood_frame())
             await self.close(CloseCode.PROTOCOL_ABUSE)
         except MalformedFrame as fault:
             await self._tell_error("malformed", str(fault), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chat.wire.events import encode, utf16_length
+from chat.wire.events import CommandFailed, encode, utf16_length
 from mcp_servers.client.canonical import check_json
 from mcp_servers.client.errors import InvalidJson
 from workspaces.errors import InvalidInput
@@ -21,6 +21,12 @@ _DELTAS = ('{"type":"text.delta"', '{"type":"reasoning.delta"')
 
 class MalformedFrame(Exception):
     """Not a message of ours at all."""
+
+
+def flood_frame() -> str:
+    """What a page is told that sends more than it may, before its socket closes."""
+    failed = CommandFailed(ref=None, code="rate_limited", message=_("Too many messages."))
+    return encode(failed.as_json())
 
 
 def parse_frame(text: str | None) -> object:

@@ -7,7 +7,7 @@ same few statements however much a workspace holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -25,6 +25,7 @@ from audit.reports.providers import usage_of
 from chat.models import Bud, ModelProvider, ToolCall
 from chat.pages.gone_models import buds_address, gone_in_words
 from chat.providers.choosing import platform_provider
+from chat.providers.key_changes import key_refusals
 from chat.reporting import spending_report
 from chat.services.changed_models import UsedModel, ending_models, gone_models, used_models
 from chat.values import ToolCallStatus
@@ -335,18 +336,8 @@ def _steps(workspace: Workspace, actor: Actor) -> list[Step]:
     needed = (Permission.MANAGE_BUDS, Permission.MANAGE_SERVERS, Permission.MANAGE_MEMBERS)
     if not all(_may(actor, workspace, permission) for permission in needed):
         return []
-    has_model = (
-        ModelProvider.objects.for_workspace(workspace).answering().exists()
-        or not platform_provider().is_demo
-    )
     return [
-        Step(
-            title=_("Connect a model"),
-            text=_("Until then a demo model answers, which can do little more than call tools."),
-            action=_("Add a provider"),
-            url=reverse("admin:chat_modelprovider_add"),
-            is_done=has_model,
-        ),
+        _model_step(workspace, actor),
         Step(
             title=_("Add a server"),
             text=_("Servers bring the tools that buds use: files, calendars, issues, databases."),
@@ -373,3 +364,26 @@ def _steps(workspace: Workspace, actor: Actor) -> list[Step]:
             or Invitation.objects.for_workspace(workspace).exists(),
         ),
     ]
+
+
+def _model_step(workspace: Workspace, actor: Actor) -> Step:
+    """Not done while every provider that there is refuses its key: nothing answers then."""
+    rows = ModelProvider.objects.for_workspace(workspace).answering()
+    providers = list(rows.select_related("workspace", "shared"))
+    refusals = key_refusals(providers)
+    has_model = len(providers) > len(refusals) or not platform_provider().is_demo
+    step = Step(
+        title=_("Connect a model"),
+        text=_("Until then a demo model answers, which can do little more than call tools."),
+        action=_("Add a provider"),
+        url=reverse("admin:chat_modelprovider_add"),
+        is_done=has_model,
+    )
+    if has_model or not refusals:
+        return step
+    # Of several, the one whose key this person can change.
+    refusal = min(refusals, key=lambda one: one.is_shared)
+    step = replace(step, text=f"{refusal.title}. {refusal.text}")
+    if refusal.is_shared and not actor.is_superuser:
+        return step
+    return replace(step, action=_("Enter another key"), url=refusal.url)

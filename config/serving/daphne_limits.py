@@ -242,12 +242,15 @@ def name_statuses_of_daphne() -> None:
         http.RESPONSES.setdefault(status.value, status.phrase.encode())
 
 
-def limit_sockets_of_daphne() -> None:
+def limit_sockets_of_daphne(why: str) -> None:
     """Keep no more of what a socket sends than a page would send.
 
     Daphne's queues have no end. Its library takes empty pieces of a message for ever, and answers every ping, whether
     the other side reads the answers or not. And it takes the limit of what comes in for one of what goes out. A chat
     with long messages is a larger frame.
+
+    Args:
+        why: the message for whoever sends too many, before the socket closes.
     """
     protocol: Any = sys.modules.get("daphne.ws_protocol")
     if protocol is None:
@@ -268,7 +271,8 @@ def limit_sockets_of_daphne() -> None:
     def take_some(self: Any, payload: bytes, isBinary: bool) -> None:  # noqa: N803 - the library's
         if self.application_queue.qsize() < _MOST_UNREAD:
             take(self, payload, isBinary)
-        else:
+        elif self.state == self.STATE_OPEN:
+            self.sendMessage(why.encode(), False)
             self.sendCloseFrame(code=1008, isReply=False)
 
     def answer_now_and_then(self: Any, payload: bytes) -> None:

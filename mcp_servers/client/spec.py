@@ -51,6 +51,8 @@ class ConnectionSpec:
     """From which level on the server's log messages are wanted; none: not at all."""
     needs_sign_in: bool = False
     """Somebody has to sign in to the server first; until then nothing is sent."""
+    is_draft: bool = False
+    """Somebody tries it before it is added, so it has no settings yet."""
     secrets: HeldSecrets | None = field(default=None, repr=False, compare=False)
     """What it connects with: masked for as long as a connection has it."""
 

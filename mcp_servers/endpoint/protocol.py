@@ -6,6 +6,7 @@ Source: MCP specification, "Transports": Streamable HTTP, of 2025-11-25 and of 2
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import mcp_types.version
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from pydantic_core import from_json
 
 from mcp_servers.client.errors import ChangesRefused
 from mcp_servers.endpoint import cancelling, prompts, resources
@@ -46,6 +48,12 @@ logger = logging.getLogger(__name__)
 _EXCHANGE: Final = "trellis.exchange"
 """Where the request's scope holds what our handlers need."""
 MOST_BYTES: Final = 4 * 1024 * 1024
+_ONE_BY_ONE: Final = "This is an array. Send each message in a request of its own."
+"""Source: MCP specification, "Transports": the body is a single message. Arrays of them were of 2025-03-26 alone."""
+_NO_MESSAGE: Final = (
+    'This is no message of JSON-RPC. One is an object with "jsonrpc": "2.0" and a "method";'
+    ' "params" is an object, and "id" a text or a whole number.'
+)
 
 
 @dataclass(slots=True)
@@ -128,7 +136,27 @@ async def answer(
 
     async with manager.run():
         await manager.handle_request(scope, receive, send)
+    if given.status == HTTPStatus.BAD_REQUEST and _is_json(given):
+        _say_what_is_taken(given, body)
     return given
+
+
+def _is_json(given: EndpointResponse) -> bool:
+    return dict(given.headers).get("content-type", "").startswith("application/json")
+
+
+def _say_what_is_taken(given: EndpointResponse, body: bytes) -> None:
+    """Say it in words where the request is JSON and no message: the SDK tells what its classes miss in it."""
+    try:
+        content = from_json(body)
+    except ValueError:
+        return
+    try:
+        mcp_types.jsonrpc_message_adapter.validate_python(content, by_name=False)
+    except ValueError:
+        message = _ONE_BY_ONE if isinstance(content, list) else _NO_MESSAGE
+        given.body = json.dumps(refusal_of(message)).encode()
+        given.headers = [("content-type", "application/json")]
 
 
 def fault_for(body: bytes, message: str) -> EndpointResponse | None:

@@ -84,6 +84,7 @@ def connection_spec(server: McpServer, *, user_id: UUID | None = None) -> Connec
         fingerprint=_fingerprint(server, definition, grant),
         needs_sign_in=(server.auth_type == AuthType.OAUTH and grant is None)
         or hosting.waits_for_sign_in(server),
+        is_draft=server._state.adding,
         protocol=definition.entry.protocol if definition else Protocol(server.protocol),
         connect_seconds=_connect_seconds(config, target),
         idle_seconds=config.idle_seconds,

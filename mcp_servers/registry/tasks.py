@@ -15,7 +15,7 @@ from mcp_servers.oauth import attempts, renewing
 from mcp_servers.registry import elicitation, health, quotas, services
 from mcp_servers.registry.consent import approvals
 from mcp_servers.registry.scopes import platform
-from mcp_servers.registry.services import personal_lists
+from mcp_servers.registry.services import first_looks, personal_lists
 from mcp_servers.registry.trace import sink
 from workspaces.errors import NotFound
 from workspaces.process.schedules import scheduled
@@ -43,6 +43,13 @@ def look_as_person(workspace_id: str, server_id: str, user_id: str) -> None:
     """Read what a server offers one person's own account, who is there and has an old list."""
     with _unless_it_goes(UUID(workspace_id), UUID(server_id)):
         personal_lists.look_as_member(UUID(workspace_id), UUID(server_id), UUID(user_id))
+
+
+@shared_task(ignore_result=True)
+def look_first(workspace_id: str, server_id: str, user_id: str) -> None:
+    """Connect to a server that a person has just added."""
+    with _unless_it_goes(UUID(workspace_id), UUID(server_id)):
+        first_looks.look_first(UUID(workspace_id), UUID(server_id), UUID(user_id))
 
 
 @contextmanager

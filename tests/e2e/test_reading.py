@@ -21,6 +21,7 @@ from tests.e2e.people import (
     open_chat,
     open_search,
     open_sidebar,
+    say,
 )
 from tests.e2e.screens import DESK
 from tests.fakes.scripted_model import ScriptedModel
@@ -210,6 +211,32 @@ def test_a_chat_is_printed(new_context: NewContext) -> None:
     assert squeezed("City People Share") in text
     assert squeezed("Back to the chat") not in text
     assert squeezed("Copy") not in text
+    page.emulate_media(media="screen")
+
+
+def test_a_browsers_own_print_has_nothing_that_only_a_screen_can_use(
+    new_context: NewContext,
+) -> None:
+    """REL-3297: no buttons of a card, no signs to sort a table by, and no ring around what has the keyboard."""
+    page = new_context(bypass_csp=True).new_page()
+    enter(page, MEMBER)
+    open_chat(page, "Notes", "Show me all formats")
+    sorting = page.locator("article.answer th button").first
+    expect(sorting).to_be_visible()
+    expect_idle(page)
+    say(page, 'Delete the note "shopping"')
+    card = page.get_by_role("group", name=re.compile("^Allow"))
+    expect(card).to_be_focused()
+    buttons = card.get_by_role("button", name=re.compile("^(Edit|Raw|Copy|Allow once)$"))
+    expect(buttons).to_have_count(4)
+    page.emulate_media(media="print")
+    expect(buttons).to_have_count(0)
+    expect(card).to_have_css("outline-style", "none")
+    assert sorting.evaluate("one => getComputedStyle(one, '::after').content") == "none"
+    text = text_on_paper(page)
+    assert squeezed("name shopping") in text
+    for control in ("Edit", "Raw", "Copy"):
+        assert squeezed(control) not in text
     page.emulate_media(media="screen")
 
 

@@ -44,6 +44,11 @@ TASKS: Mapping[str, Callable[[Side, Side], tuple[Any, ...]]] = {
         str(b["server"].pk),
         str(b.tenant.member.pk),
     ),
+    "mcp_servers.registry.tasks.look_first": lambda a, b: (
+        str(a.tenant.workspace.pk),
+        str(b["server"].pk),
+        str(b.tenant.people["admin"].pk),
+    ),
     "mcp_servers.klavis.tasks.read_klavis_catalogue": lambda a, b: (str(a.tenant.workspace.pk),),
     "mcp_servers.klavis.tasks.poll_klavis": lambda a, b: (
         str(a.tenant.workspace.pk),

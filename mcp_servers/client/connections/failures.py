@@ -153,7 +153,11 @@ def connect_failure(
     failure = _connect_failure(error, is_stdio=spec.is_stdio)
     if isinstance(failure, AuthenticationRequired) and not spec.has_credentials:
         failure.message = NOTHING_ENTERED
-        failure.advice = _("Choose how to sign in under “Authentication” in its settings.")
+        failure.advice = (
+            _("Choose how to sign in under “Authentication”.")
+            if spec.is_draft
+            else _("Choose how to sign in under “Authentication” in its settings.")
+        )
     if not isinstance(spec.target, StdioSpec):
         if failure.details.get("kind") == "unreachable":
             failure.advice = _advice_to_reach(spec.target.endpoint.port, failure.details.get("why"))
@@ -231,7 +235,11 @@ def _too_slow(spec: ConnectionSpec, program: StdioTransport | None) -> ConnectTi
         )
     elif is_most and spec.is_stdio:
         parts.append(_("If Trellis fetches it first, have it installed on this machine."))
-    if not is_most:
+    if not is_most and spec.is_draft:
+        parts.append(
+            _("If it only starts slowly, add it. Its settings then have “Time to connect”.")
+        )
+    elif not is_most:
         parts.append(
             _("If it only starts slowly, give it more under “Time to connect” in its settings.")
         )

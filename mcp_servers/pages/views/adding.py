@@ -42,7 +42,7 @@ _FORMS: Final[Mapping[str, type[_Form]]] = {
 @require_http_methods(_PAGES)
 @login_required
 def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Add a server by its address, and look at it."""
+    """Add a server by its address, and have it looked at."""
     workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     form = AddServerForm(request.POST or None, workspace=workspace)
     return _added(request, form) or _page(request, "address", form)
@@ -51,7 +51,7 @@ def add(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
 @require_http_methods(_PAGES)
 @login_required
 def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Choose a program of the platform, add it, and look at it."""
+    """Choose a program of the platform, add it, and have it looked at."""
     workspace = workspace_of(request, Permission.MANAGE_SERVERS)
     form = ProgramForm(
         request.POST or None, workspace=workspace, chosen=request.GET.get("program", "")
@@ -62,7 +62,7 @@ def add_from_catalogue(request: WorkspaceRequest, workspace_slug: str) -> HttpRe
 @require_http_methods(_PAGES)
 @login_required
 def add_personal(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
-    """Add a server of the person's own, and look at it."""
+    """Add a server of the person's own, and have it looked at."""
     workspace = workspace_of(request)
     require_to_own(request.actor, workspace)
     form = PersonalServerForm(request.POST or None, workspace=workspace)
@@ -139,7 +139,7 @@ def _added(request: WorkspaceRequest, form: _Form) -> HttpResponse | None:
         add_domain_error(form, error)
         return None
     # Whatever comes of it shows on the card; the server stays, so that its settings can be corrected.
-    services.test_connection(server=added, actor=request.actor)
+    services.begin_first_look(server=added, actor=request.actor)
     return redirect(f"{servers_url(request)}#server-{added.pk}")
 
 

@@ -131,7 +131,7 @@ class PlatformSource:
                 server=server, url=reverse("mcp_servers:sign_in", args=[workspace.slug, server.pk])
             )
         # What comes of it shows on the server's card.
-        services.test_connection(server=server, actor=actor)
+        services.begin_first_look(server=server, actor=actor)
         home = reverse("mcp_servers:servers", args=[workspace.slug])
         return Installing(server=server, url=f"{home}#server-{server.pk}")
 

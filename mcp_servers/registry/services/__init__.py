@@ -9,6 +9,7 @@ from mcp_servers.registry.services.connections import (
     disconnect_server,
 )
 from mcp_servers.registry.services.drafts import ServerDraft, has_secrets_of
+from mcp_servers.registry.services.first_looks import begin_first_look
 from mcp_servers.registry.services.inspection import (
     LOOK_SECONDS,
     ConnectionReport,
@@ -55,6 +56,7 @@ __all__ = [
     "accept_program",
     "add_personal_server",
     "add_server",
+    "begin_first_look",
     "check_draft",
     "check_programs",
     "check_server",

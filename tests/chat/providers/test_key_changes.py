@@ -14,6 +14,7 @@ from chat.models import ModelProvider, ModelRequest
 from chat.providers.limits import LEASE
 from chat.services.provider_check import rotate_key
 from chat.values import TurnStatus
+from config.admin import dashboard
 from tests.chat.conftest import Chat
 from tests.fakes.scripted_model import ScriptedModel
 from tests.patience import wait_until
@@ -242,6 +243,41 @@ def test_those_who_can_change_a_refused_key_are_told_once(
     chat.watching.forget()
     chat.ask("and again")
     assert notices.count() == 2 * len(people)
+
+
+def test_the_first_step_of_a_workspace_is_not_done_while_its_key_is_refused(
+    chat: Chat, provider: ModelProvider
+) -> None:
+    """REL-3290: it says so, and leads to the key's field. Another key, or an answer, makes it done again."""
+    tenant = chat.tenant
+
+    def to_do() -> list[dashboard.Step]:
+        steps = dashboard.read(tenant.workspace, tenant.actor("admin")).steps
+        return [step for step in steps if not step.is_done]
+
+    assert to_do() == []
+    chat.model.keys = set()
+    chat.ask()
+    [step] = to_do()
+    assert step.url == f"{page_of(chat, provider)}#key-heading"
+    assert step.text.startswith("“scripted” refused its API key. It cannot answer until")
+    page = tenant.client("admin").get("/admin/").content.decode()
+    assert f'href="{step.url}"' in page
+    assert tenant.client("admin").get(step.url).status_code == 200
+
+    chat.model.keys = {OLD}
+    chat.watching.forget()
+    chat.model.say("The account is paid for.")
+    chat.ask("again")
+    assert to_do() == []
+
+    chat.model.keys = set()
+    Notice.objects.for_workspace(tenant.workspace).delete()
+    chat.watching.forget()
+    chat.ask("and again")
+    assert to_do() != []
+    rotate_key(provider=provider, new_key=NEW, actor=tenant.actor("admin"), is_tested=False)
+    assert to_do() == []
 
 
 def test_a_new_address_without_a_new_key_says_that_the_key_is_gone(

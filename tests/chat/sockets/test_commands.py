@@ -192,6 +192,8 @@ async def test_a_flood_of_messages_closes_the_socket() -> None:
 
         flooding = asyncio.create_task(flood())
         try:
+            error = await socket.until(lambda e: e["type"] == "error")
+            assert error["code"] == "rate_limited"
             assert await socket.close_code() == CloseCode.PROTOCOL_ABUSE
         finally:
             flooding.cancel()

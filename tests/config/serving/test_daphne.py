@@ -106,7 +106,7 @@ let_daphne_say_why()
 name_statuses_of_daphne()
 let_daphne_send_at_once()
 end_all_of_daphne()
-limit_sockets_of_daphne()
+limit_sockets_of_daphne('too much')
 port = int(sys.argv[1])
 Server(
     BodyLimit(application, most_bytes=lambda path: MOST),
@@ -292,7 +292,7 @@ TEXT, PING, CLOSED = 1, 9, bytes([0x88, 2]) + (1008).to_bytes(2, "big")
 
 
 def test_a_socket_that_sends_faster_than_it_is_read_is_closed(port: int) -> None:
-    """SEC-659: what waits for the application has an end; a page's own bursts are far below."""
+    """SEC-659, REL-3291: it is told why. What waits for the application has an end; a page's own bursts are far below."""
     with socket_to(port) as line:
         line.sendall(frame(TEXT, b"hello") * 40)
         line.settimeout(0.5)
@@ -300,7 +300,9 @@ def test_a_socket_that_sends_faster_than_it_is_read_is_closed(port: int) -> None
             line.recv(1)
         line.settimeout(20)
         line.sendall(frame(TEXT, b"hello") * 100)
-        assert line.recv(4096) == CLOSED
+        stream = line.makefile("rb")
+        assert text_of(stream) == "too much"
+        assert stream.read(len(CLOSED)) == CLOSED
 
 
 def test_pings_are_answered_now_and_then(port: int) -> None:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import yaml
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
@@ -247,6 +248,33 @@ def test_the_rule_of_a_long_queue_can_fire() -> None:
     rules = (OPERATIONS / "prometheus-alerts.yml").read_text()
     (bound,) = re.findall(r"trellis_celery_queue_length\) > (\d+)", rules)
     assert int(bound) < MOST_WAITING
+
+
+@pytest.mark.django_db
+def test_the_rule_of_failing_calls_goes_on_while_a_server_is_left_alone(tenant: Tenant) -> None:
+    """REL-3296: what is not sent since the breaker opened counts as failed, and as a call."""
+    rules = yaml.safe_load((OPERATIONS / "prometheus-alerts.yml").read_text())
+    (rule,) = (
+        one["expr"]
+        for group in rules["groups"]
+        for one in group["rules"]
+        if one["alert"] == "TrellisManyCallsFail"
+    )
+    failed, calls = rule.split("/")
+    left_alone = f'trellis_refusals_total{{layer="{RefusedBy.BREAKER.value}"}}'
+    assert left_alone in failed
+    assert left_alone in calls
+    name = key("trellis_refusals_total", layer=RefusedBy.BREAKER.value, source="api")
+    before = read().get(name, 0)
+    record(
+        EntryDraft(
+            action=Action.TOOL_CALL_REFUSED,
+            actor=tenant.actor("member", Source.API),
+            workspace_id=tenant.workspace.pk,
+            refused_by=RefusedBy.BREAKER,
+        )
+    )
+    assert read()[name] == before + 1
 
 
 _COUNTERS = (metrics.tool_calls, metrics.refusals, metrics.http_requests)

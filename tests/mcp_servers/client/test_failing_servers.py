@@ -253,6 +253,27 @@ async def test_credentials_that_are_refused_are_told_from_none(raw: Any) -> None
     assert listed[1] == listed[2] == "The server refused the credentials."
 
 
+@pytest.mark.parametrize(
+    ("is_draft", "advice"),
+    [
+        (True, "Choose how to sign in under “Authentication”."),
+        (False, "Choose how to sign in under “Authentication” in its settings."),
+    ],
+)
+async def test_a_server_that_is_only_tried_has_no_settings(
+    raw: Any, is_draft: bool, advice: str
+) -> None:
+    """REL-3293: the form that adds it has the same field."""
+
+    async def refuse(request: Any, scope: Any, send: Any) -> None:
+        await reply(send, 401, b"", "text/html", {})
+
+    spec = replace(spec_for(raw({"*": refuse}).url), is_draft=is_draft)
+    with pytest.raises(AuthenticationRequired) as caught:
+        await runtime.run(pool.list_tools(spec))
+    assert caught.value.advice == advice
+
+
 async def test_why_credentials_are_refused_is_heard(raw: Any) -> None:
     """REL-3162: whoever manages the server reads it; what it repeats of the key is masked."""
     challenge = (

@@ -343,3 +343,30 @@ def test_words_are_no_page(tenant: Tenant) -> None:
         headers={"Authorization": f"Bearer {client.token}"},
     )
     assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
+
+
+@pytest.mark.parametrize("revision", [BEFORE, TODAYS])
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("[]", "Send each message in a request of its own."),
+        ('[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', "in a request of its own."),
+        ("{}", "This is no message of JSON-RPC."),
+        ("5", "This is no message of JSON-RPC."),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', "no message of JSON-RPC."),
+    ],
+)
+def test_what_is_no_message_is_refused_in_words(
+    tenant: Tenant, revision: str, body: str, text: str
+) -> None:
+    """REL-3292: by an error of the protocol that says what is taken, and nothing of our library's classes."""
+    client = McpClient(tenant, token_for(tenant), revision)
+    headers, _ping = client.message("ping")
+    answer = Client().post(client.url, body, content_type="application/json", headers=headers)
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/json")
+    refused = answer.json()
+    assert (refused["jsonrpc"], refused["id"]) == ("2.0", None)
+    assert refused["error"]["code"] == mcp_types.INVALID_REQUEST
+    assert text in refused["error"]["message"]
+    broken = Client().post(client.url, "nope", content_type="application/json", headers=headers)
+    assert broken.json()["error"]["code"] == mcp_types.PARSE_ERROR

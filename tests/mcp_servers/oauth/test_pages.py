@@ -13,6 +13,7 @@ from django.test import Client
 from chat.models import Bud
 from mcp_servers.models import AccountUse, AuthType, McpServer, OAuthAttempt, OAuthGrant
 from mcp_servers.oauth.reasons import WORDS, Reason
+from mcp_servers.registry import tasks
 from mcp_servers.registry.limits import MOST_SIGN_INS
 from tests.factories import Tenant
 from tests.fakes.authorization import Issuer
@@ -389,6 +390,7 @@ def test_a_server_that_nobody_has_signed_in_to_is_up(
     added = client.post("/w/acme/servers/add/", {**form, "transport": "auto", "protocol": "auto"})
     assert added.status_code == 302
     server = McpServer.objects.for_workspace(tenant.workspace).get()
+    tasks.look_first(str(tenant.workspace.pk), str(server.pk), str(tenant.admin.pk))
     card = client.post(f"/w/acme/servers/{server.pk}/test/").content.decode()
     assert "The last 2 checks" in card
     assert "100.0%" in card

@@ -8,11 +8,19 @@ import pytest
 from django.test import Client
 
 from mcp_servers.models import McpServer, StdioProgram
+from mcp_servers.registry import health, tasks
 from tests.factories import Tenant
 from tests.fakes.mcp_server import CountingServer
 from tests.mcp_servers.factories import tool_of, zoo_program
+from workspaces.models import Membership
 
 BASE = "/w/acme/servers/"
+
+
+def look_first(tenant: Tenant) -> None:
+    """What the task does that adding a server has handed out."""
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    tasks.look_first(str(tenant.workspace.pk), str(server.pk), str(tenant.admin.pk))
 
 
 def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: CountingServer) -> None:
@@ -30,10 +38,42 @@ def test_adding_looks_at_the_server(page: Client, tenant: Tenant, counting: Coun
     server = McpServer.objects.for_workspace(tenant.workspace).get()
     assert response.status_code == 302
     assert response["Location"] == f"{BASE}#server-{server.pk}"
+    look_first(tenant)
+    server.refresh_from_db()
     assert server.state.status == "connected"
     seen = counting.headers[-1]
     assert (seen["x-key"], seen["x-team"], seen["x-other"]) == ("key-123456", "garden", "a: b")
     assert "key-123456" not in page.get(BASE).content.decode()
+
+
+def test_nobody_waits_for_a_server_that_is_added(
+    page: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """REL-3295: a program may be fetched first. The card says so meanwhile, and its first look is its adder's own."""
+    body = {"name": "slow", "url": counting.url, "auth_type": "none", "protocol": "auto"}
+    assert page.post(f"{BASE}add/", body).status_code == 302
+    assert counting.headers == []
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    card = page.get(f"{BASE}{server.pk}/").content.decode()
+    assert "Connecting" in card
+    assert "Its tools show here once it answers." in card
+    # A check would leave its tools for somebody to accept.
+    assert health.due_servers() == []
+    look_first(tenant)
+    assert "Connecting" not in page.get(f"{BASE}{server.pk}/").content.decode()
+    assert not tool_of(server, "echo").is_quarantined
+
+
+def test_whoever_may_no_longer_add_servers_accepts_no_tools(
+    page: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """REL-3295: the server is checked as any other."""
+    body = {"name": "slow", "url": counting.url, "auth_type": "none", "protocol": "auto"}
+    page.post(f"{BASE}add/", body)
+    Membership.objects.for_workspace(tenant.workspace).filter(user=tenant.admin).delete()
+    look_first(tenant)
+    assert counting.headers == []
+    assert len(health.due_servers()) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +133,10 @@ def test_a_program_is_picked_from_the_catalogue(page: Client, tenant: Tenant) ->
     }
     assert page.post(f"{BASE}catalogue/", body).status_code == 302
     server = McpServer.objects.for_workspace(tenant.workspace).get()
-    assert (server.state.status, server.parameters) == ("connected", {"mode": "probe"})
+    assert (server.state.status, server.parameters) == ("connecting", {"mode": "probe"})
+    look_first(tenant)
+    server.refresh_from_db()
+    assert server.state.status == "connected"
     response = page.post(
         f"{BASE}catalogue/", {**body, "catalogue-name": "y", "catalogue-zoo-mode": "-c"}
     )

@@ -11,8 +11,16 @@ import pytest
 from django.test import Client
 
 from audit.models import AuditEntry
-from mcp_servers.models import AuthType, CatalogueChoice, McpServer, OAuthGrant, ServerScope
+from mcp_servers.models import (
+    AuthType,
+    CatalogueChoice,
+    McpServer,
+    OAuthGrant,
+    ServerScope,
+    ServerStatus,
+)
 from mcp_servers.pages.views.catalogue import ENTRIES_ON_A_PAGE
+from mcp_servers.registry import tasks
 from mcp_servers.registry.catalogue import platform_source, services
 from mcp_servers.registry.catalogue.file_format import read_known_servers
 from mcp_servers.registry.catalogue.listing import list_entries
@@ -175,6 +183,9 @@ def test_an_administrator_installs_for_the_workspace(tenant: Tenant, shelf: Path
     (server,) = rows()
     assert answer["Location"] == f"/w/acme/servers/#server-{server.pk}"
     assert (server.name, server.scope) == ("Open", ServerScope.WORKSPACE)
+    assert server.state.status == ServerStatus.CONNECTING
+    tasks.look_first(str(tenant.workspace.pk), str(server.pk), str(tenant.admin.pk))
+    server.state.refresh_from_db()
     assert server.state.tools_listed_at is not None
     text = client.get(HOME, {"q": "open for tests"}).content.decode()
     assert "Installed" in text

@@ -198,16 +198,22 @@ def test_no_half_of_a_secret_is_in_what_a_program_wrote_instead_of_mcp(tenant: T
 
 
 def test_a_program_that_starts_slowly_is_told_where_it_gets_more_time(tenant: Tenant) -> None:
-    """REL-1602: also what it said until then, in plain text."""
+    """REL-1602, REL-3293: also what it said until then, in plain text. Before it is added it has no settings."""
     text = r"import sys, time; sys.stderr.write('\x1b[31mdownloading\x1b[0m\n'); sys.stderr.flush(); time.sleep(60)"
-    server = added(
-        tenant, offered((interpreter(), "-c", text)), connection_config={"connect_seconds": 2.0}
-    )
+    program, limits = offered((interpreter(), "-c", text)), {"connect_seconds": 2.0}
+    server = added(tenant, program, connection_config=limits)
     report = looked_at(tenant, server)
     assert report.message == "The server did not answer in time."
     assert report.details == (
         "It had 2 seconds. If it only starts slowly, give it more under “Time to connect” in its settings.\n\ndownloading"
     )
+    draft = ServerDraft(
+        name="new", transport=transports.STDIO, program=program, connection_config=limits
+    )
+    before = services.try_connection(
+        workspace_id=tenant.workspace.pk, draft=draft, actor=tenant.actor("admin")
+    )
+    assert "add it. Its settings then have “Time to connect”." in before.details
 
 
 PROBE = """

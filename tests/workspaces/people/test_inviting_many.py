@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
+from django.utils.html import strip_tags
 
 from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Role
@@ -290,3 +292,17 @@ def test_a_role_that_is_none_is_refused_at_its_field() -> None:
     with pytest.raises(InvalidInput) as raised:
         read_invitees("ada@example.org, boss", role=Role.MEMBER)
     assert "member" in raised.value.fields["line 1"][0]
+
+
+def test_the_page_has_one_name_wherever_it_is_linked(tenant: Tenant) -> None:
+    """REL-3294: on its tab, on its button, in the admin and in its heading."""
+    client = tenant.client("admin")
+    link = re.compile(rf'<a\b[^>]*href="{page(tenant)}"[^>]*>(.*?)</a>', re.DOTALL)
+    for place in (page(tenant), f"/w/{tenant.workspace.slug}/people/", "/admin/"):
+        names = {
+            strip_tags(one).strip() for one in link.findall(client.get(place).content.decode())
+        }
+        assert names == {"Invite people"}, place
+    assert re.search(
+        r"<h1[^>]*>\s*Invite people\s*</h1>", client.get(page(tenant)).content.decode()
+    )
