@@ -100,7 +100,6 @@ pytest_plugins = ["tests.factories", "tests.fakes.signing_in", "tests.platform_a
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep what was imported and collected out of every later collection of garbage: it stays to the end."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
 
