@@ -37,12 +37,17 @@ def copy_before_upgrade() -> Path | None:
     return copy
 
 
+def kept_copies() -> list[Path]:
+    """The copies that are there, the newest last. None where another database is used."""
+    if connection.vendor != "sqlite":
+        return []
+    path = database_file()
+    return sorted(path.parent.glob(f"{path.name}{_MARK}*"))
+
+
 def forget_old_copies() -> None:
     """Delete all but the newest copies, and those that nobody goes back to any more: they hold what was deleted since."""
-    if connection.vendor != "sqlite":
-        return
-    path = database_file()
-    copies = sorted(path.parent.glob(f"{path.name}{_MARK}*"))
+    copies = kept_copies()
     oldest = time.time() - KEPT_SECONDS
     kept = [copy for copy in copies if copy.stat().st_mtime >= oldest][-MOST_KEPT:]
     for copy in copies:

@@ -7,6 +7,7 @@ import shutil
 import tarfile
 import zlib
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -40,6 +41,7 @@ from config.backups.databases import (
 )
 from workspaces import restore_detection
 from workspaces.database.migration_state import find_unknown
+from workspaces.jobs.backup_notes import note_backup
 
 _BLOCK: Final = 1024**2
 
@@ -101,6 +103,9 @@ def restore_backup(path: Path, *, replaces: bool, tell: Progress = no_progress) 
         restore_detection.expect_at_least(manifest.installation, manifest.epoch + 1)
     tell("Bringing the tables to this version …")
     call_command("migrate", interactive=False, verbosity=0)
+    note_backup(
+        datetime.fromisoformat(manifest.made_at)
+    )  # after what is in it, so that it does not know
     if manifest.installation:
         # Scheduled work that was missed begins with a worker, which may be there before anybody has compared numbers.
         restore_detection.note_restore()

@@ -8,6 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
+from config.backups.before_upgrades import kept_copies
 from config.doctor.findings import DoctorFinding, FindingState, look, ok
 from workspaces import restore_detection
 from workspaces.database import database_now
@@ -24,6 +25,7 @@ _MADE: Final = "the last one was made on {:%Y-%m-%d %H:%M} UTC"
 _NOT_SEEN: Final = (
     "manage.py backup has made none; those of other tools, such as pg_dump, are not seen here"
 )
+_KEPT: Final = "; before an upgrade, `up` kept the database, without files, in {}"
 _HINT: Final = (
     "If something else makes backups, set TRELLIS_BACKUPS_ELSEWHERE=1. Otherwise run: python3 manage.py backup,"
     " and have that done each night (operations.md)."
@@ -33,7 +35,9 @@ _HINT: Final = (
 def check_backups(part: str) -> DoctorFinding:
     """Look whether a backup was made lately. Only those that Trellis makes itself can be seen."""
     now, made_at = database_now(), last_backup()
-    state = "none yet" if made_at is None else _MADE.format(made_at)
+    copies = kept_copies() if made_at is None else []
+    kept = _KEPT.format(copies[-1]) if copies else ""
+    state = f"none yet{kept}" if made_at is None else _MADE.format(made_at)
     if settings.TRELLIS.backups_elsewhere:
         return ok(part, f"made elsewhere (TRELLIS_BACKUPS_ELSEWHERE); by manage.py backup: {state}")
     if made_at is not None:
@@ -44,7 +48,7 @@ def check_backups(part: str) -> DoctorFinding:
         return ok(part, state)
     if connection.vendor == "postgresql":
         return DoctorFinding(part=part, state=FindingState.OK, text=_NOT_SEEN, advice=_HINT)
-    return look(part, "none was ever made", _ADVICE)
+    return look(part, f"none was ever made{kept}", _ADVICE)
 
 
 def check_restores(part: str) -> DoctorFinding:

@@ -75,7 +75,7 @@ def backup(tenant: Tenant, tmp_path: Path) -> Path:
 def test_it_comes_back_whole_on_another_machine(
     backup: Path, tenant: Tenant, tmp_path: Path, other_database: dict[str, str]
 ) -> None:
-    """REL-390, REL-2309, REL-2596, REL-3182: rows and files are those of the backup, scheduled work waits at once, the next start notices
+    """REL-390, REL-2309, REL-2596, REL-3182, REL-3286: rows and files are those of the backup, scheduled work waits at once, the next start notices
     that the database went back, and nothing is put under a server that runs.
     """
     elsewhere = tmp_path / "elsewhere"
@@ -88,11 +88,13 @@ def test_it_comes_back_whole_on_another_machine(
     assert (elsewhere / "artifacts" / LONGEST_NAME).exists()
     look = (
         "from workspaces.models import Workspace as W; print(list(W.objects.values_list('slug', flat=True)));"
-        "from workspaces import restore_detection as found; print(found.is_unconfirmed(), found.beat())"
+        "from workspaces import restore_detection as found; print(found.is_unconfirmed(), found.beat());"
+        "from config.doctor import examine_part; print(examine_part('backups').text)"
     )
     seen = run("shell", "-v", "0", "-c", look)
     assert str([tenant.workspace.slug]) in seen
     assert "True DetectedRestore(" in seen
+    assert "the last one was made on" in seen
     assert "--replace" in run("restore", str(backup), good=False)
     with _open(other_database, elsewhere):
         assert "stop every server" in run("restore", "--replace", str(backup), good=False)

@@ -493,6 +493,28 @@ def test_a_backup_that_is_missing_or_old_is_told(tenant: Tenant, tmp_path: Path)
     assert [one.name for one in read_jobs().jobs if one.name == "backup"] == []
 
 
+@pytest.mark.sqlite
+def test_the_copy_from_before_an_upgrade_is_told_where_there_is_no_backup(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """REL-3284: "none yet" reads as if there were no way back."""
+    InstalledVersion.objects.all().delete()
+    now = database_now()
+    monkeypatch.setitem(connection.settings_dict, "NAME", str(tmp_path / "trellis.sqlite3"))
+    assert doctor.examine_part("backups").text == "none yet"
+    for day in (1, 2):
+        copy = tmp_path / f"trellis.sqlite3.before-upgrade-2026010{day}T000000"
+        copy.touch()
+    found = doctor.examine_part("backups")
+    assert (found.state, str(copy) in found.text) == (FindingState.OK, True)
+    assert "without files" in found.text
+    InstalledVersion.objects.create(version="0.1.0", since=now - timedelta(days=8))
+    found = doctor.examine_part("backups")
+    assert (found.state, str(copy) in found.text) == (FindingState.LOOK, True)
+    note_backup(now)
+    assert str(copy) not in doctor.examine_part("backups").text
+
+
 @pytest.mark.both_engines
 def test_backups_that_are_made_elsewhere_are_not_missed(tenant: Tenant, settings: Settings) -> None:
     """REL-1742: the doctor says what it cannot see, and how to say that something else makes them."""

@@ -101,9 +101,9 @@ def main() -> None:
         if mode == "complain_and_exit":
             sys.exit(3)
         mode = "silent"
-    if mode == "ignore_term":
+    if mode in {"ignore_term", "ignore_term_with_orphan"}:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if mode == "orphan":
+    if mode in {"orphan", "ignore_term_with_orphan"}:
         child = subprocess.Popen(["sleep", "300"], start_new_session=True, stdin=subprocess.DEVNULL)
         with open("orphan.pid", "w") as file:
             file.write(str(child.pid))
@@ -162,7 +162,7 @@ def main() -> None:
             send({"jsonrpc": "2.0", "id": number, "result": result})
         if mode == "exit_after_hello":
             sys.exit(0)
-    if mode == "ignore_term":
+    if mode in {"ignore_term", "ignore_term_with_orphan"}:
         time.sleep(300)
 
 

@@ -7,6 +7,7 @@ program with its arguments.
 The process stays between the platform and the program. It holds the read end of a pipe whose write end only the
 platform has: when the platform closes it, crashes or is killed, the read ends, and this process ends the program and
 all its descendants (also those in sessions of their own, because on Linux orphans of this process are given to it).
+What the platform writes before says that it ends itself, and soon.
 The program's standard streams are the ones given to this process, which keeps none of them.
 """
 
@@ -28,6 +29,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 
 _GRACE_SECONDS = 2.0
+_HURRIED_GRACE_SECONDS = 1.0
 CANNOT_RUN = 127
 """What a shell says, too, of a program that is not there."""
 CANNOT_RUN_WORDS = "cannot run "
@@ -60,7 +62,8 @@ def main(argv: list[str]) -> int:
     while code is None:
         ready = _wait([lifeline, wakeup_read])
         if lifeline in ready or stopped:
-            code = _stop(child)
+            is_hurried = lifeline in ready and os.read(lifeline, 1)
+            code = _stop(child, _HURRIED_GRACE_SECONDS if is_hurried else _GRACE_SECONDS)
         elif wakeup_read in ready:
             os.read(wakeup_read, 512)
             code = _reap(child)
@@ -137,11 +140,11 @@ def _reap(child: int) -> int | None:
             code = SIGNALS_FROM - code if code < 0 else code
 
 
-def _stop(child: int) -> int:
+def _stop(child: int, grace_seconds: float) -> int:
     """End the program's group: politely, then for good."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_SECONDS
+    deadline = time.monotonic() + grace_seconds
     while time.monotonic() < deadline:
         code = _reap(child)
         if code is not None:

@@ -318,6 +318,19 @@ def test_a_process_that_ends_closes_also_what_a_program_is_busy_with(tmp_path: P
         shutdown.cancel()
 
 
+def test_what_ignores_signals_ends_with_the_process_too(tmp_path: Path) -> None:
+    """REL-3285: the keeper is not killed before it has ended what the program started."""
+    spec = connection(zoo_spec(tmp_path, "ignore_term_with_orphan"))
+    runtime.current().submit(pool.list_tools(spec)).result(PATIENCE)
+    orphan = int((tmp_path / "home" / "orphan.pid").read_text())
+    shutdown.begin()
+    try:
+        runtime.shutdown(1.0)
+        wait_until_gone(orphan)
+    finally:
+        shutdown.cancel()
+
+
 async def test_a_childs_own_children_go_with_it(tmp_path: Path) -> None:
     """SEC-41: also those in a session of their own."""
     spec = connection(zoo_spec(tmp_path, "orphan"))
