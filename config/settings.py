@@ -294,6 +294,7 @@ ACCOUNT_RATE_LIMITS = {
     "reset_password": "20/m/ip,5/m/key",
     "reset_password_from_key": "20/m/ip",
     "signup": "20/m/ip",
+    "sso": "60/m/ip",  # a whole office may be behind one address
     "change_password": "5/m/user",
 }
 SOCIALACCOUNT_ADAPTER = "workspaces.pages.single_sign_on.SingleSignOnAdapter"

@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 
 from workspaces.pages.accounts import AddressView, InvitedSignupView
 from workspaces.pages.passkeys import AddPasskeyView
+from workspaces.pages.two_step import SecondStepView
 
 
 def to_provider(request: HttpRequest) -> HttpResponse:
@@ -58,7 +59,7 @@ urlpatterns = [
     path("sso/", to_provider, name="sso"),
     path("sso/callback/", from_provider, name="sso_callback"),
     path("2fa/", two_step.index, name="mfa_index"),
-    path("2fa/authenticate/", two_step.authenticate, name="mfa_authenticate"),
+    path("2fa/authenticate/", SecondStepView.as_view(), name="mfa_authenticate"),
     path("passkey/", passkeys.login_webauthn, name="mfa_login_webauthn"),
     path("2fa/passkeys/", passkeys.list_webauthn, name="mfa_list_webauthn"),
     path("2fa/passkeys/add/", AddPasskeyView.as_view(), name="mfa_add_webauthn"),

@@ -35,7 +35,11 @@ from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import MOST_DAYS, MOST_USES
 from workspaces.people.joining import ROLES as JOIN_ROLES
 from workspaces.people.public_mail import is_public_mail
-from workspaces.people.single_sign_on import IdentityProvider, identity_provider
+from workspaces.people.single_sign_on import (
+    IdentityProvider,
+    identity_provider,
+    provider_instead_of_password,
+)
 from workspaces.people.tokens import owns_platform, scopes_for
 from workspaces.words.formats import time_zones
 
@@ -265,6 +269,12 @@ class ChangeAddressForm(_AnswersByMail, TakesAddresses, AddEmailForm):
     NAMES: ClassVar = {"email": _("New e-mail address")}
 
     def clean_email(self) -> str:
+        provider = provider_instead_of_password(self.user)
+        if provider is not None:
+            raise forms.ValidationError(
+                _("You sign in with %(name)s, so your address is the one that you have there.")
+                % {"name": provider.name}
+            )
         email = get_adapter().clean_email(self.cleaned_data["email"].lower())
         if is_address_of(self.user, email):
             raise forms.ValidationError(_("This is your address already."))

@@ -19,6 +19,8 @@ from workspaces.pages.accounts import ONLY_PROVIDER
 from workspaces.people.single_sign_on import provider_instead_of_password
 from workspaces.words.names import seen_name
 
+_BROKEN: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+"""What the library meets in an answer that no device gave."""
 _NOT_TAKEN: Final = _("This passkey was not accepted. Try again, or sign in another way.")
 
 
@@ -53,7 +55,7 @@ class PasskeyForm(AddWebAuthnForm):
         self.cleaned_data["passwordless"] = True
         try:
             return dict(super().clean())
-        except ValidationError:
+        except (ValidationError, *_BROKEN):
             raise ValidationError(_NOT_TAKEN) from None
 
 
@@ -81,4 +83,6 @@ def _taken(check: Any) -> Authenticator:
     except ValidationError as error:
         if getattr(error, "code", "") == "too_many_login_attempts":
             raise
+        raise ValidationError(_NOT_TAKEN) from None
+    except _BROKEN:
         raise ValidationError(_NOT_TAKEN) from None

@@ -13,16 +13,18 @@ from allauth.account.internal.userkit import filter_users_by_email
 from allauth.account.models import EmailAddress
 from allauth.account.utils import get_next_redirect_url
 from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.internal import ratelimit
 from allauth.core.internal.datakit import parse_bool_safely
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from allauth.socialaccount.models import SocialApp, SocialLogin
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin, SocialToken
 from allauth.socialaccount.providers.base.constants import AuthError, AuthProcess
-from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.client import OAuth2Client, OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.contrib.auth.signals import user_login_failed
+from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -31,12 +33,13 @@ from django.views.decorators.http import require_GET
 
 from workspaces.models import User
 from workspaces.pages.accounts import actor_at_door, invitation_of, join_link_of
-from workspaces.people.email_addresses import is_address_of
+from workspaces.people.email_addresses import is_address_of, is_taken
 from workspaces.people.joining import is_for
 from workspaces.people.provider_requests import (
     ProviderFailed,
     ProviderSession,
     read_description,
+    reading_odd_answers,
 )
 from workspaces.people.single_sign_on import (
     SIGN_IN,
@@ -56,6 +59,10 @@ def start(request: HttpRequest) -> HttpResponse:
     known = _known_or_404()
     if request.user.is_authenticated:
         return redirect(get_next_redirect_url(request) or "/")
+    # Each one makes a session, and may ask the provider.
+    limits = {"app": "allauth.account", "action": "sso", "limit_get": True}
+    if (refusal := ratelimit.consume_or_429(request, **limits)) is not None:
+        return cast(HttpResponse, refusal)
     try:
         way = SignsOn(request, app=_app(known)).redirect(
             request, process=AuthProcess.LOGIN, next_url=get_next_redirect_url(request)
@@ -70,7 +77,10 @@ def end(request: HttpRequest) -> HttpResponse:
     """Take what the provider says of whoever comes back, and sign them in."""
     known = _known_or_404()
     view = OAuth2CallbackView.adapter_view(_Exchange(request, known.issuer))
-    return cast(HttpResponse, view(request))
+    try:
+        return cast(HttpResponse, view(request))
+    except IntegrityError:  # the same person comes for the first time in two windows at once
+        return _again(request, known)
 
 
 class SingleSignOnAdapter(DefaultSocialAccountAdapter):
@@ -89,11 +99,20 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
         return ProviderSession()
 
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
-        """The account with the address that the provider vouches for, once nobody else can get into it."""
+        """The account with the address that the provider vouches for, once nobody else can get into it.
+
+        One that the provider knows as somebody else's stays theirs: addresses are given to others, too.
+        """
         for address in sociallogin.email_addresses:
             email = address.email
             users = filter_users_by_email(email, prefer_verified=True, for_login=True)
-            mine = [user for user in users if address.verified and is_address_of(user, email)]
+            linked = SocialAccount.objects.filter(provider=sociallogin.account.provider)
+            theirs = set(linked.filter(user__in=users).values_list("user", flat=True))
+            mine = [
+                user
+                for user in users
+                if address.verified and user.pk not in theirs and is_address_of(user, email)
+            ]
             if mine:
                 actor = actor_at_door(self.request, mine[0])
                 return claim_account(user_id=mine[0].pk, actor=actor), email
@@ -113,6 +132,8 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
             reason = "unproven" if known.speaks_for(email) else "elsewhere"
             _refuse(request, known, reason, email)
         if not sociallogin.is_existing:
+            if is_taken(email):
+                _refuse(request, known, "taken", email)
             # What others have claimed without answering the mail does not stand in the way of whom it belongs to.
             EmailAddress.objects.filter(email=email, verified=False).delete()
 
@@ -126,14 +147,21 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
             _refuse(request, known, "uninvited", email)
         return True
 
+    def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        if is_taken(_claimed(sociallogin)):  # since the first look, in another window
+            known = identity_provider()
+            assert known is not None
+            raise ImmediateHttpResponse(_again(request, known))
+        return True
+
     def populate_user(
         self, request: HttpRequest, sociallogin: SocialLogin, data: Mapping[str, Any]
     ) -> User:
         user = cast(User, sociallogin.user)
         user.email = str(data.get("email") or "").lower()
         parts = (data.get("first_name"), data.get("last_name"))
-        name = data.get("name") or " ".join(str(part) for part in parts if part)
-        user.name = seen_name(str(name))[:150]
+        name = data.get("name") or " ".join(part for part in parts if isinstance(part, str))
+        user.name = seen_name(name)[:150] if isinstance(name, str) else ""
         return user
 
     def on_authentication_error(
@@ -154,8 +182,20 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
         """Whoever signs in with the provider for the first time has just done so: no mail says it again."""
 
 
+class _Client(OAuth2Client):
+    """Asks at an address that may have a query of its own."""
+
+    def get_redirect_url(self, authorization_url: str, scope: Any, extra_params: Any) -> str:
+        url = str(super().get_redirect_url(authorization_url, scope, extra_params))
+        if "?" not in authorization_url:
+            return url
+        return f"{authorization_url}&{url[len(authorization_url) + 1 :]}"
+
+
 class _Exchange(OpenIDConnectOAuth2Adapter):
     """What is fetched from the provider: its description of itself, and the claims."""
+
+    client_class = _Client
 
     @property
     def openid_config(self) -> dict[str, Any]:
@@ -175,15 +215,26 @@ class _Exchange(OpenIDConnectOAuth2Adapter):
 
         Source: https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
         """
-        known = self.openid_config.get("token_endpoint_auth_methods_supported", [_BASIC])
+        named = self.openid_config.get("token_endpoint_auth_methods_supported")
+        known = named if isinstance(named, list) else [_BASIC]
         client.basic_auth = bool(app.secret) and _BASIC in known
         try:
-            return super().get_access_token_data(request, app, client, pkce_code_verifier)
+            return self._redeemed(request, app, client, pkce_code_verifier)
         except ProviderFailed:
             if not client.basic_auth or _POST not in known:
                 raise
         client.basic_auth = False
-        return super().get_access_token_data(request, app, client, pkce_code_verifier)
+        return self._redeemed(request, app, client, pkce_code_verifier)
+
+    def _redeemed(self, request: HttpRequest, app: SocialApp, client: Any, verifier: Any) -> Any:
+        with reading_odd_answers():
+            return super().get_access_token_data(request, app, client, verifier)
+
+    def parse_token(self, data: Mapping[str, Any]) -> SocialToken:
+        """Read the access token, which serves once and at once."""
+        if not isinstance(data["access_token"], str):
+            raise ProviderFailed("The provider sent no access token.")
+        return SocialToken(token=data["access_token"])
 
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any
@@ -195,9 +246,9 @@ class _Exchange(OpenIDConnectOAuth2Adapter):
         id_token = kwargs["response"].get("id_token")
         if not isinstance(id_token, str):
             raise ProviderFailed("The provider sent no ID token.")
-        claims = self._decode_id_token(app, id_token)
-        if not claims.get("sub"):
-            raise ProviderFailed("The ID token names nobody.")
+        with reading_odd_answers():
+            claims = self._decode_id_token(app, id_token)
+        _check_claims(claims, client_id=app.client_id)
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             more = self._fetch_user_info(token.token)
             if more.get("sub") != claims["sub"]:
@@ -206,6 +257,22 @@ class _Exchange(OpenIDConnectOAuth2Adapter):
                 )
             claims = {**more, **claims}
         return self.get_provider().sociallogin_from_response(request, {"id_token": claims})
+
+
+def _check_claims(claims: Mapping[str, Any], *, client_id: str) -> None:
+    """Check what the library leaves open.
+
+    Source: https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+    """
+    subject = claims.get("sub")
+    most = SocialAccount._meta.get_field("uid").max_length or 0
+    is_named = isinstance(subject, str) and subject.isascii() and subject.isprintable()
+    if not is_named or not 0 < len(str(subject)) <= most:
+        raise ProviderFailed("The ID token names nobody.")
+    if not isinstance(claims.get("exp"), int | float):
+        raise ProviderFailed("The ID token does not say until when it holds.")
+    if claims.get("azp", client_id) != client_id:
+        raise ProviderFailed("The ID token was made for another client.")
 
 
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
@@ -228,12 +295,14 @@ class SignsOn(OpenIDConnectProvider):
         Some providers say of no address whether it is proven, as they give all of them to people themselves.
         """
         claims = data["id_token"]
-        email = str(claims.get("email") or "").strip().lower()
+        written = claims.get("email")
         known = identity_provider()
-        if not email or known is None:
+        if not isinstance(written, str) or not written.strip() or known is None:
             return []
+        email = written.strip().lower()
         proven = parse_bool_safely(claims.get("email_verified", True))
-        is_proven = bool(proven) and known.speaks_for(email)
+        # Beyond ASCII, two addresses may become one in small letters.
+        is_proven = bool(proven) and written.isascii() and known.speaks_for(email)
         return [EmailAddress(email=email, verified=is_proven, primary=True)]
 
 
@@ -270,6 +339,11 @@ def _refuse(request: HttpRequest, known: IdentityProvider, reason: str, email: s
     raise ImmediateHttpResponse(page)
 
 
+def _again(request: HttpRequest, known: IdentityProvider) -> HttpResponse:
+    words = {"reason": "expired", "provider": known}
+    return render(request, "socialaccount/authentication_error.html", words, status=400)
+
+
 def _failed(
     request: HttpRequest,
     known: IdentityProvider,
@@ -285,6 +359,7 @@ def _failed(
     if reason == "provider":
         why = str(error) if isinstance(error, ProviderFailed) else type(error).__name__
         logger.warning("sso_failed", extra={"why": why, "code": code[:60]})
+    if reason == "expired":
+        return _again(request, known)
     words = {"reason": reason, "provider": known}
-    status = 502 if reason == "provider" else 400
-    return render(request, "socialaccount/authentication_error.html", words, status=status)
+    return render(request, "socialaccount/authentication_error.html", words, status=502)

@@ -6,18 +6,26 @@ from contextlib import suppress
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from allauth.account.internal.stagekit import get_pending_stage
+from allauth.account.internal.decorators import login_stage_required
+from allauth.account.internal.stagekit import clear_login, get_pending_stage
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.base.views import AuthenticateView
 from allauth.mfa.models import Authenticator
+from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
+from allauth.mfa.utils import is_mfa_enabled
 from django import forms
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.delivery.mails import public_url
 from workspaces.models import User
+from workspaces.people.single_sign_on import provider_instead_of_password
 from workspaces.people.two_step import keep_secret, read_secret
 from workspaces.secrets import SecretUnreadable, seal, unseal
 
@@ -56,6 +64,25 @@ def _person() -> User:
     user = stage.login.user if stage is not None else request.user
     assert isinstance(user, User)
     return user
+
+
+@method_decorator(
+    login_stage_required(stage=AuthenticateStage.key, redirect_urlname="account_login"),
+    name="dispatch",
+)
+class SecondStepView(AuthenticateView):
+    """The second step of a sign-in that still holds: its step or the password may have ended while somebody waits here."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        login = request._login_stage.login  # type: ignore[attr-defined]  # the decorator's
+        is_single_sign_on = "sociallogin" in (login.signal_kwargs or {})
+        is_let_in = is_single_sign_on or provider_instead_of_password(login.user) is None
+        steps = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
+        if not is_let_in or not is_mfa_enabled(login.user, steps):
+            clear_login(request)
+            return redirect("account_login")
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return response
 
 
 class _CodeField(forms.BaseForm):

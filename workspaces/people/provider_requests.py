@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlsplit
 
 import httpx2
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
@@ -26,6 +26,8 @@ _BOUNDS: Final = Bounds(
 )
 _KEPT_SECONDS: Final = 600
 """How long the provider's description of itself is kept: each click on the button would fetch it otherwise."""
+_FAULT_SECONDS: Final = 10
+"""How long a provider that is away is not asked again: each click would wait for it otherwise."""
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
@@ -42,9 +44,15 @@ def read_description(issuer: str) -> dict[str, Any]:
     Source: https://openid.net/specs/openid-connect-discovery-1_0.html
     """
     key = f"sso:{issuer}"
-    found: dict[str, Any] | None = cache.get(key)
+    found: dict[str, Any] | str | None = cache.get(key)
+    if isinstance(found, str):  # why there was none a moment ago
+        raise ProviderFailed(found)
     if found is None:
-        found = fetch_description(issuer)
+        try:
+            found = fetch_description(issuer)
+        except ProviderFailed as error:
+            cache.set(key, str(error), _FAULT_SECONDS)
+            raise
         cache.set(key, found, _KEPT_SECONDS)
     return found
 
@@ -60,7 +68,38 @@ def fetch_description(issuer: str) -> dict[str, Any]:
     missing = [name for name in _ENDPOINTS if not isinstance(found.get(name), str)]
     if missing:
         raise ProviderFailed(f"The provider does not say its {', '.join(missing)}.")
+    for name in (*_ENDPOINTS, "userinfo_endpoint"):
+        if name in found and not _is_address(found[name], like=issuer):
+            raise ProviderFailed(f"The provider says an address that is none, as its {name}.")
     return found
+
+
+def _is_address(url: object, *, like: str) -> bool:
+    """Whether it is an address, and as safe as the issuer's: without TLS anybody could answer there."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        is_there = parts is not None and bool(parts.hostname)
+    except ValueError:
+        return False
+    schemes = {"https"} if like.startswith("https:") else {"http", "https"}
+    return is_there and parts is not None and parts.scheme in schemes
+
+
+@contextmanager
+def reading_odd_answers() -> Iterator[None]:
+    """Say in words what a library meets in an answer of other types than the protocol has."""
+    try:
+        yield
+    except (
+        TypeError,
+        ValueError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        name = type(error).__name__
+        raise ProviderFailed(f"The provider's answer cannot be read ({name}).") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +118,7 @@ class ProviderAnswer:
         """Raises ProviderFailed for anything but a JSON object."""
         try:
             found = json.loads(self.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise ProviderFailed("The provider sent something else than a JSON object.")
@@ -127,7 +166,8 @@ class ProviderSession:
             ) from error
         if method == "POST" and answer.is_client_error:
             raise ProviderFailed(f"The provider refused the code ({_error_code(answer.content)}).")
-        return ProviderAnswer(answer.status_code, answer.headers, answer.content)
+        headers = {"content-type": "", **answer.headers}
+        return ProviderAnswer(answer.status_code, headers, answer.content)
 
 
 async def _send(method: str, url: str, **options: Any) -> httpx2.Response:
@@ -137,7 +177,7 @@ async def _send(method: str, url: str, **options: Any) -> httpx2.Response:
 
 def _error_code(content: bytes) -> str:
     """The code of a refusal, such as `invalid_client`. Source: https://www.rfc-editor.org/rfc/rfc6749#section-5.2"""
-    with suppress(ValueError, TypeError, KeyError):
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
         code = json.loads(content)["error"]
         if re.fullmatch(r"[a-z_]{1,60}", code):
             return str(code)

@@ -23,6 +23,17 @@ PAGE = "/accounts/2fa/"
 KEYS = f"{PAGE}passkeys/"
 ADD = f"{KEYS}add/"
 ALONE = "/accounts/passkey/"
+ODD = [
+    json.dumps({"id": "a", "rawId": "a", "response": {}, "clientExtensionResults": []}),
+    json.dumps(
+        {
+            "id": "a",
+            "rawId": "a",
+            "type": "public-key",
+            "response": {"attestationObject": "YQ", "clientDataJSON": "YQ"},
+        }
+    ),
+]
 OPTIONS = re.compile(r'<script id="passkey-options" type="application/json">(.*?)</script>', re.S)
 
 
@@ -179,7 +190,9 @@ def test_an_answer_works_once(ada: User, device: PasskeyDevice) -> None:
     assert not is_in(client)
 
 
-@pytest.mark.parametrize("credential", ["", "{", "[]", "{}", '{"response": 7}', "null"])
+@pytest.mark.parametrize(
+    "credential", ["", "{", "[]", "{}", '{"response": 7}', "null", '{"id": 1}', *ODD]
+)
 def test_a_broken_answer_is_refused_in_words(ada: User, credential: str) -> None:
     """Nothing of it is an error of the server."""
     client = browser_of()

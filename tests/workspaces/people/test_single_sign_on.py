@@ -13,6 +13,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialToken
+from allauth.socialaccount.signals import pre_social_login
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
@@ -31,6 +32,7 @@ from workspaces.middleware import actor_for
 from workspaces.models import ApiToken, Membership, User
 from workspaces.people.email_addresses import confirm_address
 from workspaces.people.platform import save_account
+from workspaces.people.provider_requests import _is_address
 from workspaces.people.services import make_invitation
 from workspaces.people.tokens import issue_token
 
@@ -208,6 +210,28 @@ def test_an_address_that_only_waits_for_its_mail_finds_nobody(provider: Issuer) 
     assert not is_in(client)
 
 
+def test_an_address_that_was_given_to_somebody_else_opens_no_account(provider: Issuer) -> None:
+    """SEC-1254: An account that the provider knows as one person's opens to nobody else who gets its address."""
+    confirmed()
+    provider.accounts.claims["sub"] = "person-17"
+    continue_with(provider, Client())
+    provider.accounts.claims["sub"] = "person-18"
+    client = Client()
+    answer = continue_with(provider, client)
+    assert answer.status_code == 403
+    assert "knows it as somebody else’s" in text_of(answer)
+    assert not is_in(client)
+
+
+def test_two_addresses_never_become_one(provider: Issuer) -> None:
+    """SEC-1255: An address beyond ASCII, of which small letters make another one, opens nobody's account."""
+    confirmed("mark@example.org")
+    provider.accounts.claims["email"] = "mar\u212a@example.org"
+    client = Client()
+    assert continue_with(provider, client).status_code == 403
+    assert not is_in(client)
+
+
 def test_nobody_comes_in_uninvited(provider: Issuer) -> None:
     """SEC-1237: The provider alone makes no account: it takes an invitation, or the workspace for all."""
     client = Client()
@@ -348,7 +372,13 @@ def test_a_password_lets_nobody_in_where_single_sign_on_is_required(
 
 
 def test_another_address_is_no_way_around_it(provider: Issuer) -> None:
-    """Who has signed in with the provider stays its person, whatever their address is now."""
+    """SEC-1258: Who has to use single sign-on stays its person, and does not change their address here."""
+    with configured(provider, sso_required=True):
+        grace = Client()
+        confirmed("grace@example.org")
+        continue_with(provider, grace, "grace@example.org")
+        page = grace.post("/accounts/email/", {"action_add": "", "email": "grace@example.com"})
+        assert "your address is the one that you have there" in text_of(page)
     ada = confirmed()
     continue_with(provider, Client())
     User.objects.filter(pk=ada.pk).update(email="ada@example.com")
@@ -372,6 +402,24 @@ def test_an_account_that_gets_another_address_is_of_whoever_has_that(
     client = Client()
     continue_with(provider, client, "grace@example.org")
     assert client.session["_auth_user_id"] == str(ada.pk)
+
+
+def test_a_second_step_that_has_ended_meanwhile_lets_nobody_in(provider: Issuer) -> None:
+    """SEC-1259: Whoever waits at the second step begins anew when it, or their password, has ended."""
+    ada = confirmed()
+    browser = Client()
+    browser.post("/accounts/login/", {"login": ADA, "password": PASSWORD})
+    turn_on(browser)
+    waiting = Client()
+    waiting.post("/accounts/login/", {"login": ADA, "password": PASSWORD})
+    assert waiting.get(CODE).status_code == 200
+    with configured(provider, sso_required=True):
+        assert waiting.get(CODE).headers["Location"] == "/accounts/login/"
+    waiting.post("/accounts/login/", {"login": ADA, "password": PASSWORD})
+    Authenticator.objects.filter(user=ada).delete()
+    assert waiting.get(CODE).headers["Location"] == "/accounts/login/"
+    assert waiting.get("/accounts/login/").status_code == 200
+    assert not is_in(waiting)
 
 
 def test_the_second_step_is_asked_for_here_as_well(provider: Issuer) -> None:
@@ -422,9 +470,15 @@ def test_a_sign_in_that_was_begun_elsewhere_lets_nobody_in(provider: Issuer) -> 
         {"aud": "another-client"},
         {"iss": "https://another.example"},
         {"exp": 1},
+        {"exp": None},
+        {"azp": "another-client"},
         {"sub": None},
+        {"sub": 5},
+        {"sub": "a\0b"},
+        {"sub": "x" * 300},
+        {"exp": "soon", "jti": "1"},
     ],
-    ids=lambda claims: next(iter(claims)),
+    ids=lambda claims: json.dumps(claims)[:24],
 )
 def test_an_id_token_for_others_lets_nobody_in(provider: Issuer, claims: dict[str, Any]) -> None:
     """SEC-1244: An ID token that is of another issuer, for another client, too old, or names nobody is refused."""
@@ -474,16 +528,90 @@ def test_a_provider_that_is_away_is_said_in_words(
             ({"issuer": "https://another.example"}, "calls itself something else"),
             ({"issuer": provider.url}, "does not say its authorization_endpoint"),
             (["nothing"], "something else than a JSON object"),
+            ({**provider.metadata(), "token_endpoint": "http://[bad"}, "an address that is none"),
+            ({**provider.metadata(), "userinfo_endpoint": 5}, "an address that is none"),
         ):
+            cache.clear()
             provider.answer("metadata", document)
             assert client.get(START).status_code == 502
             assert cause in cause_in(caplog)
+        provider.recover("metadata")
+        assert client.get(START).status_code == 502, "it is not asked again at once"
+        cache.clear()
         provider.stop()
         answer = client.get(START)
         assert answer.status_code == 502
         assert "Try again in a minute" in text_of(answer)
         assert "cannot be reached" in cause_in(caplog)
     assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_two_first_sign_ins_at_once_make_one_account(
+    provider: Issuer, tenant: Tenant, is_known: bool
+) -> None:
+    """REL-3312: A person who comes for the first time in two windows at once gets one account, and no error."""
+    if is_known:
+        confirmed()
+    first, second = Client(), Client()
+    answers: list[Any] = []
+
+    def come_between(**_words: Any) -> None:
+        pre_social_login.disconnect(come_between)
+        answers.append(continue_with(provider, second))
+
+    pre_social_login.connect(come_between)
+    with configured(provider, sso_workspace=tenant.workspace.slug):
+        answers.append(continue_with(provider, first))
+    assert [answer.status_code for answer in answers] == [302, 400]
+    assert "Please sign in again" in text_of(answers[1])
+    assert is_in(second)
+    assert User.objects.filter(email=ADA).count() == SocialAccount.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        {"access_token": 5},
+        {"access_token": "a", "expires_in": "soon"},
+        {"access_token": "a", "id_token": 7},
+        {"access_token": "a", "id_token": "\ud800"},
+        ["a"],
+    ],
+    ids=str,
+)
+def test_odd_tokens_are_no_error_of_the_server(provider: Issuer, tokens: Any) -> None:
+    """REL-3304: also where the types are not those of the protocol."""
+    client = Client()
+    there = client.get(START).headers["Location"]
+    back = urlsplit(provider.redirect_back(there, ADA))
+    provider.answer("token", tokens)
+    assert client.get(f"{back.path}?{back.query}").status_code == 502
+
+
+def test_a_provider_with_tls_has_it_everywhere() -> None:
+    """SEC-1256: A provider at an https address gets no code and no secret at an address without TLS."""
+    for url, is_good in (
+        ("https://login.example.org/token", True),
+        ("http://login.example.org/token", False),
+        ("https://", False),
+    ):
+        assert _is_address(url, like="https://login.example.org") is is_good
+
+
+def test_an_address_with_a_query_is_asked_at(provider: Issuer) -> None:
+    """Some providers name the policy of the sign-in there."""
+    place = f"{provider.endpoint('authorize')}?policy=usual"
+    provider.metadata_overrides["authorization_endpoint"] = place
+    there = Client().get(START).headers["Location"]
+    assert there.startswith(f"{place}&")
+    assert parse_qs(urlsplit(there).query)["client_id"] == ["trellis"]
+
+
+def test_clicks_are_counted(provider: Issuer) -> None:
+    """SEC-1257: A stranger begins no more than sixty sign-ins a minute, since each one is a row and a request."""
+    codes = [Client().get(START).status_code for _n in range(61)]
+    assert codes == [*[302] * 60, 429]
 
 
 def test_the_provider_is_reached_by_the_same_guard(provider: Issuer) -> None:
