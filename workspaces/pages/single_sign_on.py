@@ -119,9 +119,8 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
         return None
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        sociallogin.token = (
-            None  # it would wait in the session for the second step, and nobody needs it
-        )
+        # It would wait in the session for the second step, and nobody needs it.
+        sociallogin.token = None
         known = identity_provider()
         if known is None:
             raise Http404

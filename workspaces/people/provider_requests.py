@@ -68,21 +68,22 @@ def fetch_description(issuer: str) -> dict[str, Any]:
     missing = [name for name in _ENDPOINTS if not isinstance(found.get(name), str)]
     if missing:
         raise ProviderFailed(f"The provider does not say its {', '.join(missing)}.")
+    is_safe = issuer.startswith("https:")
     for name in (*_ENDPOINTS, "userinfo_endpoint"):
-        if name in found and not _is_address(found[name], like=issuer):
-            raise ProviderFailed(f"The provider says an address that is none, as its {name}.")
+        if name in found and not _is_address(found[name], is_safe=is_safe):
+            kind = "https address" if is_safe else "address"
+            raise ProviderFailed(f"The provider names no {kind} as its {name}.")
     return found
 
 
-def _is_address(url: object, *, like: str) -> bool:
-    """Whether it is an address, and as safe as the issuer's: without TLS anybody could answer there."""
+def _is_address(url: object, *, is_safe: bool) -> bool:
+    """Whether it is an address, with TLS where the issuer has it: anybody could answer there otherwise."""
     try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        is_there = parts is not None and bool(parts.hostname)
+        parts = urlsplit(str(url))
+        has_host = bool(parts.hostname)
     except ValueError:
         return False
-    schemes = {"https"} if like.startswith("https:") else {"http", "https"}
-    return is_there and parts is not None and parts.scheme in schemes
+    return has_host and parts.scheme in ({"https"} if is_safe else {"http", "https"})
 
 
 @contextmanager
