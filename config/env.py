@@ -359,7 +359,7 @@ class Environment(BaseSettings):
     sso_required: bool = Field(
         False,
         validation_alias="TRELLIS_SSO_REQUIRED",
-        description="`on`: passwords no longer let in people of these domains. Owners of the platform keep theirs, for the day on which the provider is away.",
+        description="`on`: passwords and passkeys no longer let in people of these domains. Owners of the platform keep theirs, for the day on which the provider is away.",
     )
 
     # Mail

@@ -112,7 +112,9 @@ class User(AbstractBaseUser, PermissionsMixin):
         default=False,
         db_default=False,
         editable=False,
-        help_text=_("Asked for a code after the password. Follows the rows of `Authenticator`."),
+        help_text=_(
+            "Asked for a second step after the password. Follows the rows of `Authenticator`."
+        ),
     )
     theme = models.CharField(
         max_length=6,

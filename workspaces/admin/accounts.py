@@ -196,8 +196,8 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
                 "count",
             ),
             consequence=_(
-                "The password alone lets these people in, until they set it up again. Each gets a mail. First make"
-                " sure that they asked for it themselves: call them, for example."
+                "The password alone lets these people in, until they set it up again. Their passkeys end, too. Each"
+                " gets a mail. First make sure that they asked for it themselves: call them, for example."
             ),
             verb=_("Turn off"),
         ),

@@ -211,7 +211,7 @@ class PlatformAccountViewSet(ListRows, RetrieveRow, PlatformViewSet):
     @extend_schema(request=None, responses=PlatformAccountOutput)
     @action(detail=True, methods=["delete"])
     def two_steps(self, request: Request, pk: str) -> Response:
-        """Turn off two-step verification for somebody who has lost their phone. They get a mail. Takes a signed-in person."""
+        """Turn off two-step verification for somebody who has lost their phone, and end their passkeys. They get a mail. Takes a signed-in person."""
         with transaction.atomic():
             return self.answer(turn_off_two_steps(account=self.get_held(), actor=self.actor))
 

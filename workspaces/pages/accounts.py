@@ -217,10 +217,15 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
 
 
 def _join_as_invited(request: HttpRequest, user: User) -> bool:
-    """Join by the invitation that a new account came with, so that its first sign-in is in the workspace's log."""
+    """Join by the invitation that a new account came with, so that its first sign-in is in the workspace's log.
+
+    Returns:
+        Whether they joined: the invitation may have ended since the form was sent, which its page says, or be for another
+        address than the one with which they came by single sign-on.
+    """
     invitation = invitation_of(request)
     if invitation is None or invitation.email.lower() != user.email:
-        return False  # it has ended since the form was sent, and its page says so
+        return False
     with suppress(NotFound):  # it ended just now
         actor = actor_at_door(request, user)
         accept_invitation(token=request.session[SESSION_KEY], user=user, actor=actor)

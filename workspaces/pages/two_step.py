@@ -100,10 +100,8 @@ class FirstCodeForm(_CodeField, ActivateTOTPForm):
     """The first code of an app proves that it has the key. Until then the session keeps it, sealed."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        session, place = (
-            context.request.session,
-            f"session:{options['user'].pk}:{SECRET_SESSION_KEY}",
-        )
+        session = context.request.session
+        place = f"session:{options['user'].pk}:{SECRET_SESSION_KEY}"
         sealed = session.pop(SECRET_SESSION_KEY, None)
         # Without the encryption key that it was sealed with, the page begins anew.
         with suppress(SecretUnreadable):

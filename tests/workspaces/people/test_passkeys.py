@@ -16,7 +16,10 @@ from audit.models import AuditEntry
 from tests.factories import PASSWORD, UserFactory
 from tests.workspaces.people.passkey_device import PasskeyDevice
 from tests.workspaces.people.test_two_step import CODE, CODES, is_in, recovery_codes, turn_on
+from workspaces.actors import Source
+from workspaces.middleware import actor_for
 from workspaces.models import User
+from workspaces.people.two_step import turn_off_two_steps
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/accounts/2fa/"
@@ -139,6 +142,20 @@ def test_a_password_alone_lets_nobody_in_who_has_a_passkey(
     give_password(other, ada)
     other.post(CODE, {"code": recovery_codes(client)[0]})
     assert is_in(other)
+
+
+def test_the_owner_of_the_platform_ends_passkeys_with_the_rest(
+    ada: User, device: PasskeyDevice, superuser: User
+) -> None:
+    """SEC-1260: When two-step verification is turned off for somebody, their passkeys let nobody in any more."""
+    actor = actor_for(superuser, None, source=Source.ADMIN, request_id="test")
+    turn_off_two_steps(account=ada, actor=actor)
+    assert "removed your passkeys" in str(mail.outbox[-1].body)
+    client = browser_of()
+    sign_in_with(client, device)
+    assert not is_in(client)
+    give_password(client, ada)
+    assert is_in(client)
 
 
 def test_a_passkey_stands_beside_the_app(ada: User) -> None:

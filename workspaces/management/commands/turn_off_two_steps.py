@@ -15,7 +15,7 @@ from workspaces.people.two_step import turn_off_two_steps_at_machine
 class Command(BaseCommand):
     """For the platform's owner themselves. For others, the owner does it in the admin, under Users."""
 
-    help = "Turns off two-step verification for an account: its password alone lets in."
+    help = "Turns off two-step verification for an account, and ends its passkeys: its password alone lets in."
     requires_system_checks: list[str] = []  # they load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
