@@ -25,7 +25,7 @@ from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOA
 from django.conf import settings
 from django.contrib.auth.signals import user_login_failed
 from django.db import IntegrityError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -87,10 +87,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
     """Who may come in by the provider, and how Trellis talks with it."""
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: Any = None) -> SignsOn:
-        known = identity_provider()
-        if known is None:
-            raise Http404
-        return SignsOn(request, app=_app(known))
+        return SignsOn(request, app=_app(_known_or_404()))
 
     def list_providers(self, request: HttpRequest) -> list[Any]:
         return []
@@ -121,10 +118,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         # It would wait in the session for the second step, and nobody needs it.
         sociallogin.token = None
-        known = identity_provider()
-        if known is None:
-            raise Http404
-        email = _claimed(sociallogin)
+        known, email = _known_or_404(), _claimed(sociallogin)
         if not email:
             _refuse(request, known, "no_address", email)
         if not any(address.verified for address in sociallogin.email_addresses):
@@ -137,20 +131,17 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
             EmailAddress.objects.filter(email=email, verified=False).delete()
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        email, known = _claimed(sociallogin), identity_provider()
+        email = _claimed(sociallogin)
         invitation, link = invitation_of(request), join_link_of(request)
         is_invited = invitation is not None and invitation.email.lower() == email
         is_let_in = is_invited or (link is not None and is_for(link, email))
         if not is_let_in and joined_by_all() is None:
-            assert known is not None
-            _refuse(request, known, "uninvited", email)
+            _refuse(request, _known_or_404(), "uninvited", email)
         return True
 
     def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         if is_taken(_claimed(sociallogin)):  # since the first look, in another window
-            known = identity_provider()
-            assert known is not None
-            raise ImmediateHttpResponse(_again(request, known))
+            raise ImmediateHttpResponse(_again(request, _known_or_404()))
         return True
 
     def populate_user(
@@ -171,11 +162,9 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
         exception: Exception | None = None,
         extra_context: Any = None,
     ) -> NoReturn:
-        known = identity_provider()
-        assert known is not None
-        raise ImmediateHttpResponse(
-            _failed(request, known, exception, is_cancelled=error == AuthError.CANCELLED)
-        )
+        is_cancelled = error == AuthError.CANCELLED
+        page = _failed(request, _known_or_404(), exception, is_cancelled=is_cancelled)
+        raise ImmediateHttpResponse(page)
 
     def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
         """Whoever signs in with the provider for the first time has just done so: no mail says it again."""
@@ -295,13 +284,12 @@ class SignsOn(OpenIDConnectProvider):
         """
         claims = data["id_token"]
         written = claims.get("email")
-        known = identity_provider()
-        if not isinstance(written, str) or not written.strip() or known is None:
+        if not isinstance(written, str) or not written.strip():
             return []
         email = written.strip().lower()
         proven = parse_bool_safely(claims.get("email_verified", True))
         # Beyond ASCII, two addresses may become one in small letters.
-        is_proven = bool(proven) and written.isascii() and known.speaks_for(email)
+        is_proven = bool(proven) and written.isascii() and _known_or_404().speaks_for(email)
         return [EmailAddress(email=email, verified=is_proven, primary=True)]
 
 
@@ -352,13 +340,11 @@ def _failed(
 ) -> HttpResponse:
     """Go back to the sign-in, or say why nobody came back from the provider."""
     if is_cancelled:
-        return HttpResponseRedirect(reverse("account_login"))
+        return redirect("account_login")
     code = request.GET.get("error", "")
-    reason = "provider" if error is not None or code else "expired"
-    if reason == "provider":
-        why = str(error) if isinstance(error, ProviderFailed) else type(error).__name__
-        logger.warning("sso_failed", extra={"why": why, "code": code[:60]})
-    if reason == "expired":
+    if error is None and not code:
         return _again(request, known)
-    words = {"reason": reason, "provider": known}
+    why = str(error) if isinstance(error, ProviderFailed) else type(error).__name__
+    logger.warning("sso_failed", extra={"why": why, "code": code[:60]})
+    words = {"reason": "provider", "provider": known}
     return render(request, "socialaccount/authentication_error.html", words, status=502)

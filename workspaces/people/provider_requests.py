@@ -63,6 +63,16 @@ def fetch_description(issuer: str) -> dict[str, Any]:
         answer = session.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         answer.raise_for_status()
         found = answer.json()
+    check_description(found, issuer=issuer)
+    return found
+
+
+def check_description(found: Mapping[str, Any], *, issuer: str) -> None:
+    """Check that a description is that of this issuer, and names what a sign-in takes.
+
+    Raises:
+        ProviderFailed: with what is wrong.
+    """
     if found.get("issuer") != issuer:
         raise ProviderFailed("The provider calls itself something else than the setting does.")
     missing = [name for name in _ENDPOINTS if not isinstance(found.get(name), str)]
@@ -73,7 +83,6 @@ def fetch_description(issuer: str) -> dict[str, Any]:
         if name in found and not _is_address(found[name], is_safe=is_safe):
             kind = "https address" if is_safe else "address"
             raise ProviderFailed(f"The provider names no {kind} as its {name}.")
-    return found
 
 
 def _is_address(url: object, *, is_safe: bool) -> bool:
