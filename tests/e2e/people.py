@@ -23,6 +23,17 @@ _kept: dict[str, list[Any]] = {}
 """Of each person: the cookie of a session that they began."""
 
 
+def member_of_demo(email: str, name: str) -> str:
+    """The code, for the server's shell, that makes somebody a new member of the demo workspace."""
+    return f"""
+from config.demo.people import PASSWORD
+from workspaces.models import Membership, User, Workspace
+User.objects.filter(email="{email}").delete()
+person = User.objects.create_user("{email}", PASSWORD, name="{name}", is_confirmed=True)
+Membership.objects.create(workspace=Workspace.objects.get(slug="demo"), user=person)
+"""
+
+
 def sign_in(page: Page, email: str) -> None:
     """Sign in to the demo workspace through the login form, as people do; it leads to the workspace."""
     page.goto(_SIGN_IN)

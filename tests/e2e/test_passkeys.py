@@ -6,10 +6,11 @@ from typing import Final
 
 from playwright.sync_api import Page, expect
 
+from config.demo.people import PASSWORD
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import go_to_settings
+from tests.e2e.people import go_to_settings, member_of_demo
 from tests.e2e.screens import Screen
-from tests.e2e.test_two_step import PERSON, give_password
+from tests.e2e.test_two_step import give_password
 
 DEVICE: Final = {
     "protocol": "ctap2",
@@ -39,7 +40,7 @@ def test_a_person_adds_a_passkey_and_signs_in_with_it(
 ) -> None:
     """REL-3311: Who has never read of it adds a passkey, signs in with it alone, and after the password."""
     email = f"pia-{screen.name}@demo.example"
-    trellis.shell(PERSON.format(email=email))
+    trellis.shell(member_of_demo(email, "Pia Keys"))
     page = new_context().new_page()
     give_device(page)
     give_password(page, email)
@@ -49,7 +50,7 @@ def test_a_person_adds_a_passkey_and_signs_in_with_it(
     go_to_settings(page, "Passkeys")
     screenshot(page, "passkeys-none")
     page.get_by_role("link", name="Add a passkey").click()
-    page.get_by_label("Password").fill("trellis-demo")
+    page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Go on").click()
     page.get_by_label("Name").fill("My phone")
     screenshot(page, "passkey-add")
@@ -73,7 +74,7 @@ def test_a_person_adds_a_passkey_and_signs_in_with_it(
 
     page.goto("/accounts/2fa/passkeys/")
     page.get_by_role("link", name="Remove My phone").click()
-    page.get_by_label("Password").fill("trellis-demo")
+    page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Go on").click()
     page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.get_by_text("The passkey is removed.")).to_be_visible()

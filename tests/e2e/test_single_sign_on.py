@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
+from tests.e2e.people import member_of_demo
 from tests.e2e.screens import Screen
 from tests.fakes.authorization import Issuer
-
-PERSON: Final = """
-from config.demo.people import PASSWORD
-from workspaces.models import Membership, User, Workspace
-User.objects.filter(email="{email}").delete()
-ida = User.objects.create_user("{email}", PASSWORD, name="Ida Provided", is_confirmed=True)
-Membership.objects.create(workspace=Workspace.objects.get(slug="demo"), user=ida)
-"""
 
 
 def test_a_person_signs_in_with_the_provider(
@@ -24,7 +15,7 @@ def test_a_person_signs_in_with_the_provider(
 ) -> None:
     """REL-3308: Who has never read of it signs in with the provider, and reads why not where they do not get in."""
     email = f"ida-{screen.name}@sso.example"
-    trellis.shell(PERSON.format(email=email))
+    trellis.shell(member_of_demo(email, "Ida Provided"))
     page = new_context().new_page()
     page.goto("/accounts/login/?next=/account/")
     screenshot(page, "sign-in-with-a-provider")

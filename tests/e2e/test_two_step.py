@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
 
 from playwright.sync_api import Page, expect
 
 from config.demo.people import PASSWORD
 from tests.e2e.conftest import NewContext, RunningTrellis, screenshot
-from tests.e2e.people import go_to_settings
+from tests.e2e.people import go_to_settings, member_of_demo
 from tests.e2e.screens import Screen
 from tests.workspaces.people.authenticator_app import code_of
-
-PERSON: Final = """
-from config.demo.people import PASSWORD
-from workspaces.models import Membership, User, Workspace
-User.objects.filter(email="{email}").delete()
-tove = User.objects.create_user("{email}", PASSWORD, name="Tove Steps", is_confirmed=True)
-Membership.objects.create(workspace=Workspace.objects.get(slug="demo"), user=tove)
-"""
 
 
 def give_password(page: Page, email: str) -> None:
@@ -43,7 +34,7 @@ def test_a_person_turns_it_on_and_signs_in_with_it(
 ) -> None:
     """REL-3283: Who has never read of it turns on two-step verification, signs in with it, and without the phone."""
     email = f"tove-{screen.name}@demo.example"
-    trellis.shell(PERSON.format(email=email))
+    trellis.shell(member_of_demo(email, "Tove Steps"))
     page = new_context().new_page()
     give_password(page, email)
     page.wait_for_url("**/w/demo/**")
