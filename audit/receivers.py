@@ -26,7 +26,9 @@ from workspaces.changes import ConfigurationChange, configuration_changed
 from workspaces.database.row_security import in_workspace
 from workspaces.middleware import actor_for, client_address, find_workspace
 from workspaces.models import Workspace
-from workspaces.people.single_sign_on import SIGN_IN as SSO
+from workspaces.people.single_sign_on import (
+    SIGN_IN as SSO,
+)
 
 
 @receiver(configuration_changed)

@@ -30,6 +30,7 @@ class WorkspacesConfig(AppConfig):
                 *("allows_personal_servers", "remembers_permissions", "reads_outside_unasked"),
                 "allows_mcp_clients",
                 "allows_public_links",
+                "requires_two_steps",
             ),
         )
         audit_table(Membership, ("role", "is_auditor", "suspended_at"))

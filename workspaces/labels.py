@@ -47,6 +47,7 @@ COLUMNS: Final[Columns] = {
     "allows_mcp_clients": _("members can use the tools in other MCP clients"),
     "allows_personal_servers": _("members can add servers of their own"),
     "allows_public_links": _("members can share chats with anyone who has the link"),
+    "requires_two_steps": _("people need two-step verification to enter"),
     "approves_new_tools": _("use new tools right away"),
     "hint": _("begins with"),
     "invited_by": _("invited by"),

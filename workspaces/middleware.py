@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from uuid import UUID
 
 import structlog
@@ -30,9 +30,15 @@ from workspaces.database.row_security import (
     set_reach,
 )
 from workspaces.database.streamed_reach import keep_reach
-from workspaces.models import Membership, User, Workspace, WorkspaceQuery
+from workspaces.models import Membership, User, Workspace
 from workspaces.people.browser_sessions import note_visit
-from workspaces.people.suspending import find_suspension
+from workspaces.people.entering import (
+    ShutOut,
+    ShutOutReason,
+    enterable_workspaces,
+    find_shut_out,
+    lacks_second_step,
+)
 from workspaces.words.formats import time_zone_of, written_for
 
 if TYPE_CHECKING:
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
 
 
 SESSION_KEY = "workspace_id"
+WAITING_KEY: Final = "waiting_workspace"
+"""Of the session: the workspace that waits for the person's two-step verification. Its pages lead there at the end."""
 _HEADER = "X-Workspace"
 _ADDRESS = re.compile(r"/w/([-\w]+)/", re.ASCII)
 _IN_ONE = re.compile(r"/(w|api)/")
@@ -110,7 +118,7 @@ class WorkspaceMiddleware:
         args: tuple[object, ...],
         kwargs: dict[str, object],
     ) -> HttpResponse | None:
-        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found; members are told of a suspension."""
+        """Pages under `/w/<workspace_slug>/` are of that workspace, or not found; members are told what keeps them out."""
         slug = kwargs.get("workspace_slug")
         user = signed_in_user(request)
         if user is None:
@@ -118,16 +126,17 @@ class WorkspaceMiddleware:
         workspace = cast("WorkspaceRequest", request).workspace
         if slug is None:
             is_shut_out = workspace is None and not user.is_superuser and _is_of_admin(request)
-            membership = find_suspension(user, slug=None) if is_shut_out else None
-            return _told_of(request, membership) if membership is not None else None
+            shut_out = find_shut_out(user, slug=None) if is_shut_out else None
+            return tell_shut_out(request, shut_out) if shut_out is not None else None
         if workspace is None or workspace.slug != slug:
-            membership = find_suspension(user, slug=str(slug))
-            if membership is None:
+            shut_out = find_shut_out(user, slug=str(slug))
+            if shut_out is None:
                 raise Http404
-            return _told_of(request, membership)
+            return tell_shut_out(request, shut_out)
         is_new = request.session.get(SESSION_KEY) != str(workspace.pk)
         if is_new:
             request.session[SESSION_KEY] = str(workspace.pk)
+        request.session.pop(WAITING_KEY, None)
         if user.is_superuser or cast("WorkspaceRequest", request).actor.role is not None:
             note_visit(request, user, workspace, is_new=is_new)
         return None
@@ -137,8 +146,11 @@ def _is_of_admin(request: HttpRequest) -> bool:
     return request.resolver_match is not None and request.resolver_match.app_name == "admin"
 
 
-def _told_of(request: HttpRequest, suspension: Membership) -> HttpResponse:
-    return render(request, "workspaces/suspended.html", {"one": suspension}, status=403)
+def tell_shut_out(request: HttpRequest, shut_out: ShutOut) -> HttpResponse:
+    """The page for somebody before a workspace of theirs that they may not enter now."""
+    if shut_out.reason is ShutOutReason.NO_SECOND_STEP:
+        request.session[WAITING_KEY] = shut_out.workspace.slug
+    return render(request, "workspaces/shut_out.html", {"one": shut_out}, status=403)
 
 
 @contextmanager
@@ -171,10 +183,20 @@ def _enter(request: WorkspaceRequest, *, slug: str | None) -> EnteredWorkspace:
     if user.is_superuser:
         return EnteredWorkspace(_any_workspace(request, user, slug), None)
     if slug is not None:
-        return _as_entered(_JOINED_BY_SLUG.first(user.pk, slug))
+        return _as_entered(_JOINED_BY_SLUG.first(user.pk, slug), user)
     stored = _stored_choice(request)
     found = _JOINED_BY_ID.first(user.pk, stored) if stored is not None else None
-    return _as_entered(found or _FIRST_JOINED.first(user.pk))
+    entered = _as_entered(found, user)
+    return entered if entered.workspace is not None else _first_open(user)
+
+
+def _first_open(user: User) -> EnteredWorkspace:
+    """The first by name of those that the person is a member of and may enter."""
+    first = _FIRST_JOINED.first(user.pk)
+    if first is None or not lacks_second_step(user, first.workspace):
+        return _as_entered(first, user)
+    rows = (row for row in _JOINED.all(user.pk) if not lacks_second_step(user, row.workspace))
+    return _as_entered(next(rows, None), user)
 
 
 def _any_workspace(request: WorkspaceRequest, user: User, slug: str | None) -> Workspace | None:
@@ -184,7 +206,7 @@ def _any_workspace(request: WorkspaceRequest, user: User, slug: str | None) -> W
         return enterable.filter(slug=slug).first()
     stored = _stored_choice(request)
     found = enterable.filter(pk=stored).first() if stored is not None else None
-    return found or _as_entered(_FIRST_JOINED.first(user.pk)).workspace or enterable.first()
+    return found or _first_open(user).workspace or enterable.first()
 
 
 def _stored_choice(request: WorkspaceRequest) -> UUID | None:
@@ -192,8 +214,8 @@ def _stored_choice(request: WorkspaceRequest) -> UUID | None:
     return UUID(stored) if stored is not None else None
 
 
-def _as_entered(membership: Membership | None) -> EnteredWorkspace:
-    if membership is None:
+def _as_entered(membership: Membership | None, user: User) -> EnteredWorkspace:
+    if membership is None or lacks_second_step(user, membership.workspace):
         return _NOWHERE
     role = MemberRole(membership.role, membership.is_auditor)
     return EnteredWorkspace(membership.workspace, role)
@@ -202,13 +224,6 @@ def _as_entered(membership: Membership | None) -> EnteredWorkspace:
 def signed_in_user(request: HttpRequest) -> User | None:
     """The person who is signed in, or None."""
     return request.user if isinstance(request.user, User) else None
-
-
-def enterable_workspaces(user: User) -> WorkspaceQuery:
-    """The workspaces a person may enter: their own; for a superuser, every active one."""
-    if user.is_superuser:
-        return Workspace.objects.filter(is_active=True).order_by("name", "pk")
-    return Workspace.objects.open_to(user)
 
 
 def bind_workspace(
@@ -262,7 +277,9 @@ def _reach_at(
         return reach_of([workspace.pk], person=user.pk)
     if user.is_superuser:
         return EVERYTHING
-    return reach_of((row.workspace_id for row in _JOINED.all(user.pk)), person=user.pk)
+    joined = _JOINED.all(user.pk)
+    entered = [row.workspace_id for row in joined if not lacks_second_step(user, row.workspace)]
+    return reach_of(entered, person=user.pk)
 
 
 def actor_for(
@@ -321,7 +338,7 @@ _MEMBERSHIP = PreparedRows[Membership](_membership, UUID, UUID)
 
 
 def _of_person(user_id: UUID) -> Any:
-    """Memberships that open a workspace, as `WorkspaceQuery.open_to` has it; with the workspace."""
+    """Memberships of active workspaces, as `WorkspaceQuery.joined_by` has it; with the workspace."""
     rows = Membership.objects.across_workspaces().filter(user_id=user_id, workspace__is_active=True)
     return rows.select_related("workspace").order_by("workspace__name", "workspace_id")
 

@@ -272,8 +272,8 @@ class PersonPicture(models.Model):
 
 
 class WorkspaceQuery(models.QuerySet["Workspace"]):
-    def open_to(self, user: User) -> WorkspaceQuery:
-        """The active workspaces that this person may enter as a member, by name."""
+    def joined_by(self, user: User) -> WorkspaceQuery:
+        """The active workspaces that this person is a member of and not suspended in, by name."""
         mine = user.memberships.filter(suspended_at=None).values("workspace_id")
         return self.filter(is_active=True, pk__in=mine).order_by("name", "pk")
 
@@ -312,6 +312,11 @@ class Workspace(models.Model):
         default=False,
         db_default=False,
         help_text=_("Members may share chats with anyone who has the link."),
+    )
+    requires_two_steps = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("Only people with two-step verification may enter."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from workspaces.actors import Role
 from workspaces.database.prepared import PreparedRows
-from workspaces.middleware import enterable_workspaces
 from workspaces.models import Membership, User, Workspace, WorkspaceQuery
+from workspaces.people.entering import listed_workspaces
 
 MOST_IN_MENU: Final = 30
 """Of workspaces in a menu; the page of all of them goes on."""
@@ -33,7 +33,7 @@ class WorkspaceMenu:
 
 def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
     """Those a person may enter, by name. The current one is among them wherever its name stands."""
-    rows = enterable_workspaces(user)[:_ONE_MORE] if user.is_superuser else _OPEN.all(user.pk)
+    rows = listed_workspaces(user)[:_ONE_MORE] if user.is_superuser else _OPEN.all(user.pk)
     choices = _menu_of(list(rows))
     if current is None or current in choices.shown:
         return choices
@@ -45,7 +45,7 @@ def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
 def other_admins_of(user: User, current: Workspace) -> WorkspaceMenu:
     """The other workspaces whose admin a person may enter, by name."""
     if user.is_superuser:
-        rows = list(enterable_workspaces(user).exclude(pk=current.pk)[:_ONE_MORE])
+        rows = list(listed_workspaces(user).exclude(pk=current.pk)[:_ONE_MORE])
     else:
         rows = _OTHERS.all(user.pk, current.pk)
     return _menu_of(rows)
@@ -85,12 +85,12 @@ def _menu_of(found: list[Workspace]) -> WorkspaceMenu:
 
 
 def _open(user_id: UUID) -> WorkspaceQuery:
-    return Workspace.objects.open_to(User(pk=user_id))[:_ONE_MORE]
+    return Workspace.objects.joined_by(User(pk=user_id))[:_ONE_MORE]
 
 
 def _others(user_id: UUID, current_id: UUID) -> WorkspaceQuery:
     mine = Membership.objects.across_workspaces().filter(user=user_id, role__in=_ADMINISTERING)
-    others = Workspace.objects.open_to(User(pk=user_id)).exclude(pk=current_id)
+    others = Workspace.objects.joined_by(User(pk=user_id)).exclude(pk=current_id)
     return others.filter(pk__in=mine.values("workspace_id"))[:_ONE_MORE]
 
 

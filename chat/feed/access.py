@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from chat.models import Turn
 from workspaces.actors import Actor
-from workspaces.models import ApiToken, User, Workspace
+from workspaces.models import ApiToken, User
+from workspaces.people.entering import open_workspaces
 from workspaces.people.session_store import is_session_of
 
 
@@ -13,7 +14,7 @@ def may_follow(actor: Actor, turn: Turn, session_key: str | None) -> bool:
     if actor.user_id is None:
         return False
     user = User.objects.filter(pk=actor.user_id, is_active=True).first()
-    if user is None or not Workspace.objects.open_to(user).filter(pk=turn.workspace_id).exists():
+    if user is None or not open_workspaces(user).filter(pk=turn.workspace_id).exists():
         return False
     if actor.token_id is not None:
         tokens = ApiToken.objects.for_workspace(turn.workspace_id)

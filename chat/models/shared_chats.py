@@ -15,6 +15,7 @@ from chat.models.conversations import Conversation
 from chat.shared_document import SharedDocument
 from chat.values import parse_value
 from workspaces.models import Membership
+from workspaces.people.entering import open_workspaces
 from workspaces.scoping import PersonalQuerySet, WorkspaceModel
 from workspaces.secrets import EncryptedTextField
 
@@ -56,7 +57,8 @@ class SharedChatQuerySet(PersonalQuerySet["SharedChat"]):
             | Q(audience=ShareAudience.WORKSPACE.value)
             | Q(Exists(named), audience=ShareAudience.PEOPLE.value)
         )
-        return self.open_now().filter(anybody | Q(allowed, Exists(_membership(user.pk))))
+        entered = open_workspaces(user).values("pk")
+        return self.open_now().filter(anybody | Q(allowed, workspace__in=entered))
 
     def given_to(self, user: User) -> SharedChatQuerySet:
         """Those of others that this person was chosen to read, each with the title that it had then: `shared_title`."""

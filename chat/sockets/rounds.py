@@ -12,8 +12,10 @@ import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
+
+from django.db.models import F
 
 from chat.models import Conversation
 from chat.sockets.socket_access import SocketAccess, read_sessions, signed_in, why_shut_out
@@ -21,6 +23,7 @@ from chat.wire.events import CloseCode
 from workspaces.database import in_database, is_unavailable
 from workspaces.delivery.announcements import deafness
 from workspaces.models import Membership, User
+from workspaces.people.entering import has_second_step
 from workspaces.process.outages import LastingOutage
 
 logger = logging.getLogger(__name__)
@@ -168,11 +171,12 @@ def _reasons_to_close(
             workspace__in={access.workspace.pk for access in some},
             workspace__is_active=True,
         )
-        members = {
-            (row.workspace_id, row.user_id): row.user
-            for row in rows.select_related("user").order_by()
+        asks = F("workspace__requires_two_steps")
+        members: dict[tuple[UUID, UUID], Any] = {
+            (row.workspace_id, row.user_id): row
+            for row in rows.select_related("user").annotate(asks_for_two_steps=asks).order_by()
         }
-        users = {user.pk: user for user in members.values()}
+        users = {row.user_id: row.user for row in members.values()}
         strangers = {access.user.pk for access in some} - users.keys()
         users |= User.objects.in_bulk(strangers) if strangers else {}
         unread = [
@@ -192,9 +196,13 @@ def _reasons_to_close(
                 reasons[access] = CloseCode.ACCOUNT_OFF
             elif access not in known:
                 reasons[access] = CloseCode.SIGN_IN_AGAIN
-            elif (access.workspace.pk, access.user.pk) not in members:
-                reasons[access] = why_shut_out(access.user, access.workspace.slug)
+            elif not _lets_in(members.get((access.workspace.pk, access.user.pk))):
+                reasons[access] = why_shut_out(user or access.user, access.workspace.slug)
     return reasons
+
+
+def _lets_in(member: Any) -> bool:
+    return member is not None and (not member.asks_for_two_steps or has_second_step(member.user))
 
 
 def _newest_events(conversation_ids: Sequence[UUID]) -> dict[tuple[UUID, UUID, UUID], int]:

@@ -24,7 +24,12 @@ from workspaces.database.row_security import everywhere
 from workspaces.errors import NotFound, PermissionDenied
 from workspaces.middleware import MemberRole, actor_for
 from workspaces.models import Membership, User, Workspace
-from workspaces.people.suspending import find_suspension
+from workspaces.people.entering import (
+    ShutOutReason,
+    find_shut_out,
+    lacks_second_step,
+    open_workspaces,
+)
 from workspaces.scoping import WorkspaceModel
 
 _Row = TypeVar("_Row", bound=WorkspaceModel)
@@ -46,7 +51,7 @@ class SocketAccess:
         self.session_key = session_key
         self.session_hash: str | None = None
         """What its session was signed in with, as last read; empty: it has ended. None: it was not read yet."""
-        workspace = Workspace.objects.open_to(user).filter(slug=slug).first()
+        workspace = open_workspaces(user).filter(slug=slug).first()
         if workspace is None:
             raise NotFound
         self.workspace: Workspace = workspace
@@ -93,8 +98,10 @@ class SocketAccess:
         read_sessions([self])
         if user is None or not signed_in([self], {user.pk: user}):
             return CloseCode.SIGN_IN_AGAIN
-        is_member = _MEMBER.first(self.workspace.pk, self.user.pk) is not None
-        return None if is_member else why_shut_out(self.user, self.workspace.slug)
+        member = _MEMBER.first(self.workspace.pk, self.user.pk)
+        if member is not None and not lacks_second_step(user, member.workspace):
+            return None
+        return why_shut_out(user, self.workspace.slug)
 
     def _fetch(self, model: type[_Row], pk: UUID) -> _Row:
         self._require_member()
@@ -121,11 +128,15 @@ class SocketAccess:
 def why_shut_out(user: User, slug: str) -> CloseCode:
     """Why this workspace is not open to them; a stranger learns nothing of it."""
     with everywhere():
-        suspended = find_suspension(user, slug=slug)
-    if suspended is None:
-        return CloseCode.NOT_A_MEMBER
-    is_open = suspended.workspace.is_active
-    return CloseCode.ACCESS_SUSPENDED if is_open else CloseCode.WORKSPACE_SUSPENDED
+        shut_out = find_shut_out(user, slug=slug)
+    return CloseCode.NOT_A_MEMBER if shut_out is None else _CODES[shut_out.reason]
+
+
+_CODES = {
+    ShutOutReason.WORKSPACE_SUSPENDED: CloseCode.WORKSPACE_SUSPENDED,
+    ShutOutReason.SUSPENDED: CloseCode.ACCESS_SUSPENDED,
+    ShutOutReason.NO_SECOND_STEP: CloseCode.TWO_STEPS_NEEDED,
+}
 
 
 def read_sessions(accesses: Collection[SocketAccess]) -> None:
@@ -157,7 +168,8 @@ def _user(user_id: UUID) -> Any:
 
 def _member(workspace_id: UUID, user_id: UUID) -> Any:
     members = Membership.objects.for_workspace(workspace_id).filter(user_id=user_id)
-    return members.filter(user__is_active=True, workspace__is_active=True).only("pk").order_by()
+    rows = members.filter(user__is_active=True, workspace__is_active=True)
+    return rows.select_related("workspace").only("pk", "workspace__requires_two_steps").order_by()
 
 
 def _own_conversation(workspace_id: UUID, user_id: UUID, pk: UUID) -> Any:

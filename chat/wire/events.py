@@ -308,6 +308,10 @@ class CloseCode(IntEnum):
         4424,
         "Your access to the workspace is suspended. Come back after a minute.",
     )
+    TWO_STEPS_NEEDED = (
+        4425,
+        "The workspace requires two-step verification, and your account has none. Come back once you have turned it on.",
+    )
     TOO_MANY = (
         4429,
         "You have too many sockets open. Close some of them, or come back after a minute.",

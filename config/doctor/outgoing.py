@@ -14,8 +14,9 @@ from chat.models import PushDevice
 from config.doctor.findings import DoctorFinding, failed, look, ok
 from workspaces.delivery.smtp import EmailBackend
 from workspaces.delivery.web_push import vapid_keys
+from workspaces.people.identity_provider import identity_provider
 from workspaces.people.public_mail import is_public_mail
-from workspaces.people.single_sign_on import identity_provider, joined_by_all
+from workspaces.people.single_sign_on import joined_by_all
 from workspaces.words.formats import whole
 
 _MAIL_SECONDS: Final = 5

@@ -47,7 +47,8 @@ Open `wss://<host>/ws/w/<workspace>/`, where `<workspace>` is the workspace's sl
 
 Without a session the socket opens and closes at once with {CloseCode.SIGN_IN_AGAIN.value}. For a workspace that the person is not a member of, it
 closes with {CloseCode.NOT_A_MEMBER.value}. While the workspace is suspended, or they are, it closes with
-{CloseCode.WORKSPACE_SUSPENDED.value} or {CloseCode.ACCESS_SUSPENDED.value}. Trellis checks both every two seconds while the socket is open.
+{CloseCode.WORKSPACE_SUSPENDED.value} or {CloseCode.ACCESS_SUSPENDED.value}. Where the workspace requires two-step verification and they have none, it closes with
+{CloseCode.TWO_STEPS_NEEDED.value}. Trellis checks all of these every two seconds while the socket is open.
 
 ## Frames
 

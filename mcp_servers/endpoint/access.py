@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from mcp_servers.endpoint.sign_in.proofs import is_proof_of
 from mcp_servers.models import ClientSignIn
-from workspaces.models import ApiToken, User, Workspace
+from workspaces.models import ApiToken, User
+from workspaces.people.entering import open_workspaces
 
 if TYPE_CHECKING:
     from mcp_servers.endpoint.callers import EndpointCaller
@@ -19,8 +20,8 @@ def has_access(caller: EndpointCaller) -> bool:
     user = User.objects.filter(pk=caller.user_id, is_active=True).first()
     if user is None:
         return False
-    open_to = Workspace.objects.open_to(user).filter(pk=caller.workspace_id)
-    if not open_to.filter(allows_mcp_clients=True).exists():
+    entered = open_workspaces(user).filter(pk=caller.workspace_id)
+    if not entered.filter(allows_mcp_clients=True).exists():
         return False
     token_id, workspace_id = caller.actor.token_id, caller.workspace_id
     if token_id is None:

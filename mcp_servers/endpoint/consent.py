@@ -36,7 +36,7 @@ from mcp_servers.registry.limits import count_up
 from workspaces.errors import DomainError
 from workspaces.middleware import bind_workspace, signed_in_user
 from workspaces.models import Membership
-from workspaces.people.suspending import find_suspension, words_of_suspension
+from workspaces.people.entering import find_shut_out, lacks_second_step
 from workspaces.roles import Permission, has_permission
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def authorize(request: WorkspaceRequest) -> HttpResponse:
     member = members.filter(
         user=user, workspace__slug=asked.slug, workspace__is_active=True
     ).first()
-    if member is None:
+    if member is None or lacks_second_step(user, member.workspace):
         return _not_possible(request, asked, _no_member(user, asked.slug))
     bind_workspace(request, member.workspace)
     if not member.workspace.allows_mcp_clients:
@@ -198,9 +198,8 @@ def _not_possible(
 
 
 def _no_member(user: User, slug: str) -> ConsentRefusal:
-    if (suspended := find_suspension(user, slug=slug)) is not None:
-        reason, remedy = words_of_suspension(suspended)
-        return ConsentRefusal(reason=reason, remedy=remedy)
+    if (shut_out := find_shut_out(user, slug=slug)) is not None:
+        return ConsentRefusal(reason=shut_out.words, remedy=shut_out.remedy)
     return ConsentRefusal(
         reason=_("%(email)s is not a member of the workspace “%(slug)s”.")
         % {"email": user.email, "slug": slug},

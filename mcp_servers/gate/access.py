@@ -15,8 +15,9 @@ from mcp_servers.models import McpServer
 from mcp_servers.registry.rights import may_manage
 from workspaces.database import in_database
 from workspaces.errors import PermissionDenied
-from workspaces.middleware import actor_for, enterable_workspaces
+from workspaces.middleware import actor_for
 from workspaces.models import ApiToken, User
+from workspaces.people.entering import enterable_workspaces
 from workspaces.words.texts import gettext_lazy as _
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from rest_framework.response import Response
 from workspaces.api import ListRows, RetrieveRow, Scopes, WorkspaceViewSet
 from workspaces.api.authentication import ANY_SCOPE
 from workspaces.errors import Conflict
-from workspaces.middleware import enterable_workspaces
 from workspaces.models import ApiToken, Membership, User, Workspace, WorkspaceSession
 from workspaces.people.browser_sessions import (
     SESSION_ORDER,
@@ -30,6 +29,7 @@ from workspaces.people.browser_sessions import (
     end_own_session,
     sessions_of,
 )
+from workspaces.people.entering import enterable_workspaces
 from workspaces.people.tokens import (
     MCP_SCOPES,
     PLATFORM_SCOPES,

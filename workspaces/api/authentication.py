@@ -17,7 +17,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import NotFound, NoWorkspace, PermissionDenied, WorkspaceNotFound
 from workspaces.middleware import MemberRole, bind_platform, bind_workspace
-from workspaces.people.suspending import find_suspension, words_of_suspension
+from workspaces.people.entering import find_shut_out
 from workspaces.people.tokens import MCP_SCOPES, authenticate, find_unexpired
 from workspaces.roles import TAKES_PERSON
 
@@ -53,7 +53,7 @@ class ApiTokenAuthentication(BaseAuthentication):
         Raises:
             AuthenticationFailed: a credential is there, in whatever form, that is no live token.
             PermissionDenied: the request names a workspace that is not the token's; or the token is good, and works
-                again once its workspace or its person is no longer suspended.
+                again once its workspace or its person is no longer suspended, or the person has the second step.
         """
         if any(request.META.get(name) for name in _OTHER_CARRIERS):
             raise AuthenticationFailed("Send the token as 'Authorization: Bearer …'.")
@@ -68,9 +68,9 @@ class ApiTokenAuthentication(BaseAuthentication):
             if (holder := self.find_holder(plain)) is not None:
                 person, workspace = holder
                 with in_workspace(workspace.pk):
-                    found = find_suspension(person, slug=workspace.slug)
+                    found = find_shut_out(person, slug=workspace.slug)
                 if found is not None:
-                    raise PermissionDenied(" ".join(words_of_suspension(found)))
+                    raise PermissionDenied(f"{found.words} {found.remedy}")
             raise AuthenticationFailed("This token is not valid, or no longer.")
         token = live.token
         named = request.headers.get("X-Workspace")
@@ -86,7 +86,7 @@ class ApiTokenAuthentication(BaseAuthentication):
         return token.user, token
 
     def find_holder(self, plain: str) -> tuple[User, Workspace] | None:
-        """Whose a credential is and of which workspace, if it is good but for a suspension."""
+        """Whose a credential is and of which workspace, if it is good but for what keeps the person out."""
         token = find_unexpired(plain)
         return None if token is None else (token.user, token.workspace)
 
@@ -143,8 +143,8 @@ class InWorkspace(BasePermission):
         http_request = cast("WorkspaceRequest", request._request)
         if http_request.workspace is None:
             slug = request.headers.get("X-Workspace")
-            if (membership := find_suspension(http_request.user, slug=slug)) is not None:
-                raise PermissionDenied(" ".join(words_of_suspension(membership)))
+            if (found := find_shut_out(http_request.user, slug=slug)) is not None:
+                raise PermissionDenied(f"{found.words} {found.remedy}")
             raise WorkspaceNotFound if slug else NoWorkspace
         _require_scope(http_request.actor.scopes, request, view)
         return True

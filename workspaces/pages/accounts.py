@@ -26,13 +26,13 @@ from workspaces.login_limits import forget_tries, remember_browser, take_a_try
 from workspaces.middleware import actor_for, client_address
 from workspaces.models import Invitation, JoinLink, User
 from workspaces.people.email_addresses import is_address_of
-from workspaces.people.joining import find_join_link, is_for
-from workspaces.people.services import accept_invitation, find_invitation
-from workspaces.people.single_sign_on import (
+from workspaces.people.identity_provider import (
     identity_provider,
-    join_with_all,
     provider_instead_of_password,
 )
+from workspaces.people.joining import find_join_link, is_for
+from workspaces.people.services import accept_invitation, find_invitation
+from workspaces.people.single_sign_on import join_with_all
 from workspaces.words.formats import written_for
 from workspaces.words.names import seen_name
 

@@ -32,14 +32,14 @@ from workspaces.models import ROLE_WORDS, Clock, DateFormat, NumberFormat, User
 from workspaces.pages.address_fields import TakesAddresses
 from workspaces.pages.secret_fields import AsksForSecretsAgain
 from workspaces.people.email_addresses import is_address_of, is_taken
-from workspaces.people.joining import MOST_DAYS, MOST_USES
-from workspaces.people.joining import ROLES as JOIN_ROLES
-from workspaces.people.public_mail import is_public_mail
-from workspaces.people.single_sign_on import (
+from workspaces.people.identity_provider import (
     IdentityProvider,
     identity_provider,
     provider_instead_of_password,
 )
+from workspaces.people.joining import MOST_DAYS, MOST_USES
+from workspaces.people.joining import ROLES as JOIN_ROLES
+from workspaces.people.public_mail import is_public_mail
 from workspaces.people.tokens import owns_platform, scopes_for
 from workspaces.words.formats import time_zones
 

@@ -35,6 +35,7 @@ from workspaces.people.browser_sessions import (
     last_seen_of,
     sessions_of,
 )
+from workspaces.people.entering import members_without_second_step
 from workspaces.people.ownership import transfer_ownership
 from workspaces.people.pictures import picture_of_member
 from workspaces.people.services import (
@@ -69,7 +70,11 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     rows = Membership.objects.also_suspended(workspace).select_related("user")
     if query:
         rows = rows.filter(Q(user__email__icontains=query) | Q(user__name__icontains=query))
-    fault = next(iter(unknown_filters(request.GET, {"q", "after"})), "")
+    kept_out = members_without_second_step(workspace)
+    only_kept_out = request.GET.get("two_steps") == "off"
+    if only_kept_out:
+        rows = rows.filter(pk__in=kept_out.values("pk"))
+    fault = next(iter(unknown_filters(request.GET, {"q", "after", "two_steps"})), "")
     page = page_in_address(rows, request.GET, by="user__email")
     seen = last_seen_of([one.user_id for one in page.rows], workspace)
     context: dict[str, Any] = {
@@ -77,6 +82,12 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         "tab": "members",
         "query": query,
         "fault": fault,
+        "only_kept_out": only_kept_out,
+        "kept_out": set(
+            kept_out.filter(pk__in=[one.pk for one in page.rows]).values_list("pk", flat=True)
+        )
+        if workspace.requires_two_steps or only_kept_out
+        else set(),
         "members": [(one, seen.get(one.user_id)) for one in page.rows],
         "ways": ways_from(page, request.GET),
         "address_faults": page_faults(page),

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from workspaces.pages.accounts import ONLY_PROVIDER
-from workspaces.people.single_sign_on import provider_instead_of_password
+from workspaces.people.identity_provider import provider_instead_of_password
 from workspaces.words.names import seen_name
 
 _BROKEN: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.lists.row_pages import RowPage, page_faults, page_in_address, ways_from
-from workspaces.middleware import enterable_workspaces
 from workspaces.models import Theme, WorkspaceSession
 from workspaces.pages.forms import FormatsForm, ProfileForm
 from workspaces.pages.parts import id_of, picture_response
@@ -27,6 +26,7 @@ from workspaces.people.browser_sessions import (
     end_own_session,
     sessions_of,
 )
+from workspaces.people.entering import listed_workspaces
 from workspaces.people.pictures import MOST_BYTES, keep_picture, own_picture, remove_picture
 from workspaces.people.profiles import change_profile
 from workspaces.people.services import leave_workspace
@@ -216,9 +216,9 @@ def _sign_out(request: WorkspaceRequest) -> str:
 @require_safe
 @login_required
 def all_workspaces(request: WorkspaceRequest) -> HttpResponse:
-    """Every workspace that the person may enter, page by page; menus show the first of them."""
+    """Every workspace of the person, page by page; menus show the first of them."""
     query = request.GET.get("q", "").replace("\x00", "").strip()[:100]
-    rows = enterable_workspaces(request.user)
+    rows = listed_workspaces(request.user)
     page = page_in_address(
         rows.filter(name__icontains=query) if query else rows, request.GET, by="name"
     )

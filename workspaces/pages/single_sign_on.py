@@ -34,6 +34,10 @@ from django.views.decorators.http import require_GET
 from workspaces.models import User
 from workspaces.pages.accounts import actor_at_door, invitation_of, join_link_of
 from workspaces.people.email_addresses import is_address_of, is_taken
+from workspaces.people.identity_provider import (
+    IdentityProvider,
+    identity_provider,
+)
 from workspaces.people.joining import is_for
 from workspaces.people.provider_requests import (
     ProviderFailed,
@@ -43,9 +47,7 @@ from workspaces.people.provider_requests import (
 )
 from workspaces.people.single_sign_on import (
     SIGN_IN,
-    IdentityProvider,
     claim_account,
-    identity_provider,
     joined_by_all,
 )
 from workspaces.words.names import seen_name

@@ -25,7 +25,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workspaces.delivery.mails import public_url
 from workspaces.models import User
-from workspaces.people.single_sign_on import provider_instead_of_password
+from workspaces.people.identity_provider import provider_instead_of_password
 from workspaces.people.two_step import keep_secret, read_secret
 from workspaces.secrets import SecretUnreadable, seal, unseal
 

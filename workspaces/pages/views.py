@@ -17,12 +17,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from workspaces.errors import Conflict, DomainError, InvalidInput, NotFound
 from workspaces.lists.row_pages import page_faults, page_in_address, ways_from
-from workspaces.middleware import signed_in_user
+from workspaces.middleware import signed_in_user, tell_shut_out
 from workspaces.models import ApiToken
 from workspaces.pages import accounts
 from workspaces.pages.forms import SetupForm, TokenForm
 from workspaces.pages.parts import telling_refusals
 from workspaces.people import first_owner
+from workspaces.people.entering import find_shut_out
 from workspaces.people.joining import find_join_link, is_for, join_by_link, joined_by_link
 from workspaces.people.services import (
     WorkspaceSuspended,
@@ -30,7 +31,6 @@ from workspaces.people.services import (
     find_invitation,
     joined_by_invitation,
 )
-from workspaces.people.suspending import find_suspension
 from workspaces.people.tokens import issue_token, revoke_token
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def index(request: WorkspaceRequest) -> HttpResponse:
     if request.workspace is None:
         if accounts.join_link_of(request) is not None:
             return redirect("workspaces:join")
-        if (suspended := find_suspension(request.user, slug=None)) is not None:
-            return render(request, "workspaces/suspended.html", {"one": suspended}, status=403)
+        if (shut_out := find_shut_out(request.user, slug=None)) is not None:
+            return tell_shut_out(request, shut_out)
         return render(request, "workspaces/no_workspace.html")
     return redirect("chat:home", workspace_slug=request.workspace.slug)
 

@@ -15,6 +15,7 @@ from workspaces.changes import record_created, tracked_change
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import Conflict, InvalidInput
 from workspaces.models import Membership, User, Workspace
+from workspaces.people.entering import require_second_step
 from workspaces.people.pictures import remove_picture
 from workspaces.people.sessions import end_access
 from workspaces.people.single_sign_on import forget_at_provider
@@ -25,8 +26,9 @@ from workspaces.words.names import seen_name
 WORKSPACE_RULES: Final = (
     *("approves_new_tools", "allows_personal_servers", "remembers_permissions"),
     *("reads_outside_unasked", "allows_mcp_clients", "allows_public_links"),
+    "requires_two_steps",
 )
-"""Fields of a workspace that say what its members may do."""
+"""Fields of a workspace that say what its members may do, and how they enter."""
 _RIGHTS = ("email", "is_superuser")
 """Who has an account's address can take the account over, and who owns the platform may do all."""
 
@@ -40,9 +42,12 @@ def save_workspace(*, workspace: Workspace, actor: Actor) -> Workspace:
     Raises:
         PermissionDenied: the actor does not own the platform.
         InvalidInput: with each faulty field.
+        Conflict: it requires two-step verification, which the actor's own account has not.
     """
     require_platform_owner(actor)
     _check(workspace)
+    if workspace.requires_two_steps:
+        require_second_step(actor)
     is_new = workspace._state.adding
     _store(workspace, actor)
     if is_new and actor.user_id is not None and not _is_member_anywhere(actor.user_id):

@@ -5,9 +5,7 @@ The installation's settings name one provider. It speaks for the people of some 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from allauth.mfa.models import Authenticator
@@ -25,48 +23,6 @@ from workspaces.people.tokens import end_token
 
 SIGN_IN: Final = "sso"
 """How the log names this way of signing in."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityProvider:
-    """Who says for this installation who somebody is."""
-
-    issuer: str
-    name: str
-    """What people call it."""
-    domains: tuple[str, ...]
-    """Mail domains of the people it speaks for, in small letters."""
-    is_required: bool
-    """Whether these people can sign in with nothing else."""
-
-    def speaks_for(self, email: str) -> bool:
-        """Whether somebody with this address is one of its people."""
-        return email.rpartition("@")[2].lower() in self.domains
-
-
-def identity_provider() -> IdentityProvider | None:
-    """The provider of the settings. None: people sign in with passwords alone."""
-    chosen = settings.TRELLIS
-    if chosen.sso_issuer is None:
-        return None
-    return IdentityProvider(
-        issuer=chosen.sso_issuer,
-        name=chosen.sso_name or urlsplit(chosen.sso_issuer).netloc,
-        domains=chosen.sso_domains,
-        is_required=chosen.sso_required,
-    )
-
-
-def provider_instead_of_password(user: User) -> IdentityProvider | None:
-    """The provider with which this person has to sign in. None: their password lets them in.
-
-    Owners of the platform keep their password: somebody has to get in while the provider is away.
-    """
-    provider = identity_provider()
-    if provider is None or not provider.is_required or user.is_superuser:
-        return None
-    linked = SocialAccount.objects.filter(user=user, provider=provider.issuer)
-    return provider if provider.speaks_for(user.email) or linked.exists() else None
 
 
 def joined_by_all() -> Workspace | None:

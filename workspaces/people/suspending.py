@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from workspaces.actors import Actor, Role
 from workspaces.changes import tracked_change
 from workspaces.errors import Conflict, InvalidInput
-from workspaces.models import Membership, User, Workspace
+from workspaces.models import Membership
 from workspaces.people.services import hold_membership, keep_an_owner, require_not_above
 from workspaces.people.sessions import end_access
 from workspaces.roles import Permission, require
@@ -73,38 +72,6 @@ def resume_member(*, membership: Membership, actor: Actor) -> Membership:
         membership.suspension_reason = ""
         membership.save(update_fields=["suspended_at", "suspension_reason", "updated_at"])
     return membership
-
-
-def find_suspension(user: User, *, slug: str | None) -> Membership | None:
-    """The person's membership that lets them in nowhere: in that workspace, or in any if none is named.
-
-    Either they are suspended, or the whole workspace is. Strangers have none, so they learn nothing. The platform's
-    owner is told of every workspace, and has a membership for that which is stored nowhere.
-    """
-    rows = Membership.unscoped.filter(
-        Q(suspended_at__isnull=False) | Q(workspace__is_active=False), user=user
-    ).select_related("workspace")
-    if slug is None:
-        return rows.first()
-    found = rows.filter(workspace__slug=slug).first()
-    if found is None and user.is_superuser:
-        workspace = Workspace.objects.filter(slug=slug, is_active=False).first()
-        return Membership(user=user, workspace=workspace) if workspace is not None else None
-    return found
-
-
-def words_of_suspension(membership: Membership) -> tuple[str, str]:
-    """What is suspended, and whom to ask."""
-    name = {"name": membership.workspace.name}
-    if not membership.workspace.is_active:
-        return (
-            _("The workspace %(name)s is suspended.") % name,
-            _("Ask the people who run this installation of Trellis."),
-        )
-    return (
-        _("Your access to %(name)s is suspended.") % name,
-        _("Ask an administrator of the workspace."),
-    )
 
 
 def _require_may(membership: Membership, actor: Actor) -> None:

@@ -20,6 +20,7 @@ from workspaces.database.prepared import PreparedRows
 from workspaces.database.row_security import in_workspace
 from workspaces.errors import InvalidInput
 from workspaces.models import ApiToken, Membership, User, Workspace
+from workspaces.people.entering import lacks_second_step
 from workspaces.roles import Permission, require, require_person, scopes_of
 from workspaces.secret_memory import remember_secret
 
@@ -162,7 +163,7 @@ class LiveToken(NamedTuple):
 
 
 def authenticate(plain: str) -> LiveToken | None:
-    """The live token with that text, its owner still an active member; None otherwise."""
+    """The live token with that text, its owner still somebody who may enter; None otherwise."""
     if not plain.startswith(PREFIX):
         return None
     now = timezone.now()
@@ -171,7 +172,7 @@ def authenticate(plain: str) -> LiveToken | None:
         return None
     # Only now: what strangers send must not decide what is masked.
     remember_secret(plain, workspace_id=token.workspace_id)
-    if token.member_role is None:
+    if token.member_role is None or lacks_second_step(token.user, token.workspace):
         return None
     if token.last_used_at is None or now - token.last_used_at > _TOUCH_EVERY:
         with in_workspace(token.workspace_id):

@@ -9,7 +9,12 @@ from django.template import RequestContext
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
-from workspaces.people.single_sign_on import IdentityProvider, provider_instead_of_password
+from workspaces.middleware import WAITING_KEY
+from workspaces.people.entering import enterable_workspaces, workspaces_requiring_two_steps
+from workspaces.people.identity_provider import (
+    IdentityProvider,
+    provider_instead_of_password,
+)
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -119,6 +124,20 @@ def settings_list(context: RequestContext) -> dict[str, Any]:
 def only_provider(user: User) -> IdentityProvider | None:
     """The provider with which this person signs in, where no password would let them in."""
     return provider_instead_of_password(user)
+
+
+@register.filter
+def requiring_two_steps(user: User) -> str:
+    """The names of the person's workspaces that they can enter only with two-step verification, as one text."""
+    return ", ".join(workspaces_requiring_two_steps(user))
+
+
+@register.simple_tag(takes_context=True)
+def waiting_workspace(context: RequestContext) -> Workspace | None:
+    """The workspace that kept the reader out until they had two-step verification, once they can enter it."""
+    request: WorkspaceRequest = context["request"]
+    slug = request.session.get(WAITING_KEY)
+    return enterable_workspaces(request.user).filter(slug=slug).first() if slug else None
 
 
 def _address(page: _Page, workspace: Workspace | None) -> str:

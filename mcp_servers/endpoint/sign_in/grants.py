@@ -28,6 +28,7 @@ from workspaces.database.prepared import PreparedRows
 from workspaces.database.row_security import everywhere, in_workspace
 from workspaces.errors import PermissionDenied
 from workspaces.models import Membership, User, Workspace
+from workspaces.people.entering import lacks_second_step
 from workspaces.people.tokens import hash_token
 from workspaces.roles import require_person
 from workspaces.secret_memory import remember_secret
@@ -270,7 +271,7 @@ def revoke(token: ClientToken, *, ip_address: str | None, request_id: str) -> No
 
 
 def authenticate(plain: str) -> LiveSignIn | None:
-    """The sign-in of a client with that access token, its person still an active member; None otherwise."""
+    """The sign-in of a client with that access token, its person still somebody who may enter; None otherwise."""
     if not plain.startswith(PREFIXES[TokenKind.ACCESS]):
         return None
     token: Any = _OF_HASH.first(hash_token(plain))
@@ -280,6 +281,8 @@ def authenticate(plain: str) -> LiveSignIn | None:
     remember_secret(plain, workspace_id=token.workspace_id)
     sign_in: ClientSignIn = token.sign_in
     if token.member_role is None or not is_proof_of(sign_in.proof, sign_in.user):
+        return None
+    if lacks_second_step(sign_in.user, sign_in.workspace):
         return None
     if sign_in.last_used_at is None or now - sign_in.last_used_at > _TOUCH_EVERY:
         with in_workspace(sign_in.workspace_id):

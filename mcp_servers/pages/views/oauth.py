@@ -26,7 +26,8 @@ from mcp_servers.registry.limits import count_sign_in
 from mcp_servers.registry.rights import may_manage, may_sign_in
 from mcp_servers.registry.services.sign_ins import finish_sign_in
 from workspaces.errors import DomainError, NotFound, PermissionDenied, RateLimited
-from workspaces.middleware import bind_workspace, enterable_workspaces, signed_in_user
+from workspaces.middleware import bind_workspace, signed_in_user
+from workspaces.people.entering import enterable_workspaces
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allauth.account.decorators import login_required
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.text import capfirst
@@ -14,8 +15,10 @@ from django.views.decorators.http import require_http_methods
 from mcp_servers.pages.views.common import servers_url, switch
 from mcp_servers.registry import services
 from mcp_servers.registry.services.rules import RULES
+from workspaces.errors import Conflict
 from workspaces.models import Workspace
 from workspaces.pages.parts import workspace_of
+from workspaces.people.entering import members_without_second_step
 from workspaces.roles import Permission
 from workspaces.words.columns import column_in_words, kind_of
 
@@ -29,12 +32,15 @@ def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     """Show the rules of the workspace, or switch one of them on or off."""
     workspace = workspace_of(request, Permission.MANAGE_WORKSPACE)
     if request.method == "POST":
-        services.set_workspace_rule(
-            workspace=workspace,
-            rule=request.POST.get("rule", ""),
-            is_on=switch(request, "is_on"),
-            actor=request.actor,
-        )
+        try:
+            services.set_workspace_rule(
+                workspace=workspace,
+                rule=request.POST.get("rule", ""),
+                is_on=switch(request, "is_on"),
+                actor=request.actor,
+            )
+        except Conflict as error:
+            messages.error(request, error.message)
         return redirect(request.path)
     kind = kind_of(Workspace)
     context = {
@@ -49,5 +55,6 @@ def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             }
             for name, text in RULES.items()
         ],
+        "kept_out": members_without_second_step(workspace).count(),
     }
     return render(request, "mcp_servers/rules.html", context)

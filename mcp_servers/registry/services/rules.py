@@ -1,4 +1,4 @@
-"""What a workspace lets its people do: with servers, and with their chats."""
+"""What a workspace lets its people do, with servers and with their chats, and how they enter."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workspaces.actors import Actor
 from workspaces.changes import tracked_change
 from workspaces.errors import InvalidInput
 from workspaces.models import Workspace
+from workspaces.people.entering import require_second_step
 from workspaces.roles import Permission, require
 
 RULES: Final = {
@@ -33,6 +34,9 @@ RULES: Final = {
     "allows_public_links": gettext_noop(
         "People outside the workspace can then read them without signing in. Switch it off, and these links stop working at once."
     ),
+    "requires_two_steps": gettext_noop(
+        "Whoever has none is kept out until they turn it on, and so are their tokens and programs. People who can only sign in with single sign-on are asked there."
+    ),
 }
 """Columns of the workspace, each with what it means. What they are called is in `workspaces.labels`."""
 
@@ -44,10 +48,13 @@ def set_workspace_rule(*, workspace: Workspace, rule: str, is_on: bool, actor: A
     Raises:
         PermissionDenied: the actor does not own the workspace.
         InvalidInput: there is no such rule.
+        Conflict: others shall have two-step verification, and the actor has none.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     if rule not in RULES:
         raise InvalidInput(fields={"rule": [_("There is no such rule.")]})
+    if rule == "requires_two_steps" and is_on:
+        require_second_step(actor)
     workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
     with tracked_change(workspace, actor=actor):
         setattr(workspace, rule, is_on)

@@ -25,6 +25,7 @@ from tests.factories import Tenant, TwoTenants
 from workspaces.actors import Actor, Role
 from workspaces.errors import Conflict, InvalidInput, NotFound, PermissionDenied
 from workspaces.models import ApiToken, Membership, User, Workspace
+from workspaces.people.entering import open_workspaces
 from workspaces.people.memberships import suspended_addresses
 from workspaces.people.services import change_membership, remove_member
 from workspaces.people.suspending import resume_member, suspend_member
@@ -76,7 +77,7 @@ def test_nothing_opens_for_a_suspended_member(tenant: Tenant) -> None:
         assert answer.status_code == 403
         assert "suspended" in answer.json()["errors"][0]["detail"]
     admin, workspace = tenant.admin, tenant.workspace
-    assert not Workspace.objects.open_to(admin).exists()
+    assert not open_workspaces(admin).exists()
     assert not Membership.objects.for_workspace(workspace).visible_to(admin).exists()
     assert not may_still_enter(admin.pk, workspace.pk)
     assert tenant.actor("admin").role is None

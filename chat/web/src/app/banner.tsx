@@ -27,6 +27,19 @@ export function ConnectionBanner() {
           </a>
         </div>
       );
+    case "two_steps_needed":
+      return (
+        <div class="banner" role="alert">
+          <Icon name="alert" />
+          <span>{t.twoStepsNeeded}</span>
+          <a class="link-quiet" href="/accounts/2fa/">
+            {t.turnOnTwoSteps}
+          </a>
+          <button type="button" class="link-quiet" onClick={() => socket.hurry()}>
+            {t.tryNow}
+          </button>
+        </div>
+      );
     case "account_off":
     case "access_suspended":
     case "workspace_suspended":

@@ -15,7 +15,7 @@ export const socketStatus = signal<SocketStatus>("connecting");
 const ENDED: readonly SocketStatus[] = ["forbidden", "access_suspended"];
 /** And nothing of theirs runs. A session that ended ends no answer. */
 const STOPPED: readonly SocketStatus[] = ["account_off", "workspace_suspended", ...ENDED];
-const SHUT_OUT: readonly SocketStatus[] = ["signed_out", ...STOPPED];
+const SHUT_OUT: readonly SocketStatus[] = ["signed_out", "two_steps_needed", ...STOPPED];
 
 /** Whether the server has turned this person away: what they press here does nothing. */
 export const isShutOut = computed(() => SHUT_OUT.includes(socketStatus.value));

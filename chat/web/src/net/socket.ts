@@ -13,6 +13,7 @@ export type SocketStatus =
   | "account_off"
   | "workspace_suspended"
   | "access_suspended"
+  | "two_steps_needed"
   | "crowded"
   | "refused";
 
@@ -62,6 +63,7 @@ const FINAL: Record<number, SocketStatus> = {
 const PASSING: Record<number, SocketStatus> = {
   4423: "workspace_suspended",
   4424: "access_suspended",
+  4425: "two_steps_needed",
   4429: "crowded",
 };
 const PASSING_MS = 60_000;

@@ -158,6 +158,8 @@ const shell = {
     access_suspended: "Your access to this workspace is suspended. Ask an administrator.",
     workspace_suspended: "This workspace is suspended. This page goes on when it is open again.",
   },
+  twoStepsNeeded: "This workspace requires two-step verification, and you have not turned it on.",
+  turnOnTwoSteps: "Turn it on",
   roleChanged: "Your role in this workspace has changed.",
   toWorkspaces: "Go to your workspaces",
   tooManyPages:

@@ -163,6 +163,7 @@ describe("LiveSocket", () => {
     for (const [code, status] of [
       [4423, "workspace_suspended"],
       [4424, "access_suspended"],
+      [4425, "two_steps_needed"],
       [4429, "crowded"],
     ] as const) {
       newest().accept();

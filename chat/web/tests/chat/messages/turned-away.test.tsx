@@ -8,6 +8,7 @@ import { message, turn } from "../../rows";
 openPage({ body: PLACE });
 const { AnswerBody } = await import("../../../src/chat/messages/answer-body");
 const { AnswerActions } = await import("../../../src/chat/messages/answer-actions");
+const { ConnectionBanner } = await import("../../../src/app/banner");
 const { socketStatus } = await import("../../../src/app/connection");
 
 const failed = turn({ status: "failed", error: { code: "off", message: "Off.", can_retry: true } });
@@ -30,4 +31,21 @@ it("whoever is turned away is offered nothing about an answer, and again once th
     act(() => void (socketStatus.value = "open"));
     expect(pressable()).toBe(before);
   }
+});
+
+/** REL-3317 */
+it("whoever needs two-step verification is led to it, and to a try without a reload", () => {
+  act(() => {
+    socketStatus.value = "two_steps_needed";
+    render(
+      [<AnswerActions turn={failed} last={message({ id: "m1" })} text="Hi" />, <ConnectionBanner />],
+      at(),
+    );
+  });
+  expect(at().textContent).toContain("requires two-step verification");
+  expect(at().querySelector("a")?.getAttribute("href")).toBe("/accounts/2fa/");
+  expect(at().textContent).toContain("Try now");
+  expect(at().textContent).not.toContain("Retry");
+  act(() => void (socketStatus.value = "open"));
+  expect(at().textContent).not.toContain("two-step");
 });
