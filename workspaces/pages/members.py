@@ -46,7 +46,7 @@ from workspaces.people.services import (
     roles_to_give,
 )
 from workspaces.people.suspending import LONGEST_REASON, resume_member, suspend_member
-from workspaces.roles import Permission, permissions_of_role
+from workspaces.roles import Permission, has_permission, permissions_of_role
 from workspaces.words.text_values import unknown_filters
 
 if TYPE_CHECKING:
@@ -74,20 +74,24 @@ def members(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
     only_kept_out = request.GET.get("two_steps") == "off"
     if only_kept_out:
         rows = rows.filter(pk__in=kept_out.values("pk"))
-    fault = next(iter(unknown_filters(request.GET, {"q", "after", "two_steps"})), "")
+    known = {"q", "after", *(["two_steps"] if only_kept_out else [])}
+    fault = next(iter(unknown_filters(request.GET, known)), "")
     page = page_in_address(rows, request.GET, by="user__email")
     seen = last_seen_of([one.user_id for one in page.rows], workspace)
+    shown_as_kept_out: set[UUID] = set()
+    if only_kept_out or workspace.requires_two_steps:
+        here = kept_out.filter(pk__in=[one.pk for one in page.rows])
+        shown_as_kept_out.update(here.values_list("pk", flat=True))
     context: dict[str, Any] = {
         "section": "people",
         "tab": "members",
         "query": query,
         "fault": fault,
         "only_kept_out": only_kept_out,
-        "kept_out": set(
-            kept_out.filter(pk__in=[one.pk for one in page.rows]).values_list("pk", flat=True)
-        )
-        if workspace.requires_two_steps or only_kept_out
-        else set(),
+        "may_set_rules": has_permission(
+            request.actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk
+        ),
+        "kept_out": shown_as_kept_out,
         "members": [(one, seen.get(one.user_id)) for one in page.rows],
         "ways": ways_from(page, request.GET),
         "address_faults": page_faults(page),

@@ -18,7 +18,7 @@ from mcp_servers.registry.services.rules import RULES
 from workspaces.errors import Conflict
 from workspaces.models import Workspace
 from workspaces.pages.parts import workspace_of
-from workspaces.people.entering import members_without_second_step
+from workspaces.people.entering import has_second_step, members_without_second_step
 from workspaces.roles import Permission
 from workspaces.words.columns import column_in_words, kind_of
 
@@ -55,6 +55,7 @@ def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
             }
             for name, text in RULES.items()
         ],
+        "may_require_two_steps": has_second_step(request.user),
         "kept_out": members_without_second_step(workspace).count(),
     }
     return render(request, "mcp_servers/rules.html", context)
