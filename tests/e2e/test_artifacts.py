@@ -190,7 +190,7 @@ def test_an_active_file_reaches_nothing(
 ) -> None:
     """SEC-85, SEC-83: in the preview, by its direct address and by the preview's own address: no cookie, no storage, no
     parent, no network; and its scripts run only in the frame, when the person starts them."""
-    context = browser.new_context(base_url=trellis.url)
+    context = browser.new_context(base_url=trellis.url, service_workers="block")
     context.set_default_timeout(PATIENCE_MS)
     member = context.new_page()
     enter(member, MEMBER)
