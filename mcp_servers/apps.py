@@ -65,7 +65,7 @@ class McpServersConfig(AppConfig):
         reporting.tell_reports()
         register_kept(_kept)
         services.listen_to_servers()
-        listen_to_leaving(parted=end_rows_of)
+        listen_to_leaving(parted=end_rows_of, claimed=end_rows_of)
         ending.listen()
         keep_for_platform(KnownClient)
         listen_to_traces()

@@ -33,7 +33,7 @@ CHANGED = "klavis.changed"
 
 def listen_to_changes() -> None:
     """An instance goes with its server, and with the membership of whose it is. Called once at start."""
-    listen_to_leaving(parted=_end_rows_of)
+    listen_to_leaving(parted=_end_rows_of, claimed=_end_rows_of)
     configuration_changed.connect(
         _server_changed, sender=McpServer, dispatch_uid="mcp_servers.klavis.server"
     )

@@ -7,13 +7,19 @@ one left behind, however it ended, does not come back with the person.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q
 from django.utils import timezone
 
-from workspaces.changes import ConfigurationChange, configuration_changed, tracked_change
+from workspaces.actors import Actor
+from workspaces.changes import (
+    ConfigurationChange,
+    configuration_changed,
+    record_changed,
+    tracked_change,
+)
 from workspaces.database.row_security import in_workspace
 from workspaces.delivery.announcements import REQUEST_CHANGED, Announcement, announce
 from workspaces.models import (
@@ -34,14 +40,26 @@ EndsRows = Callable[[UUID, UUID, ConfigurationChange], None]
 """Ends what hangs on a membership, by its workspace and its person, in the transaction of this change."""
 
 
-def listen_to_leaving(*, parted: EndsRows, suspended: EndsRows | None = None) -> None:
-    """Have these run where a membership is over, and where it begins to rest. Each app calls it once at start."""
+_CLAIMED: Final = "claimed"
+"""What the log has of a membership whose account was given to the person of its address."""
+
+
+def listen_to_leaving(
+    *, parted: EndsRows, suspended: EndsRows | None = None, claimed: EndsRows | None = None
+) -> None:
+    """Have these run where a membership is over, where it begins to rest, and where it goes to another person.
+
+    Each app calls it once at start.
+    """
 
     def heard(sender: type[Membership], change: ConfigurationChange, **_: Any) -> None:
         if (found := _person_parted(change)) is not None:
             parted(*found, change)
         elif suspended is not None and (found := _person_suspended(change)) is not None:
             suspended(*found, change)
+        elif claimed is not None and change.workspace_id is not None and _CLAIMED in change.after:
+            row = Membership.unscoped.get(pk=change.object_id)
+            claimed(row.workspace_id, row.user_id, change)
 
     configuration_changed.connect(
         heard, sender=Membership, weak=False, dispatch_uid=f"leaving.{parted.__module__}"
@@ -66,6 +84,13 @@ def _person_suspended(change: ConfigurationChange) -> tuple[UUID, UUID] | None:
         return None
     row = Membership.unscoped.get(pk=change.object_id)
     return row.workspace_id, row.user_id
+
+
+def end_what_was_prepared(user: User, *, actor: Actor) -> None:
+    """End what the person before connected and allowed in the account's workspaces, in the caller's transaction."""
+    for membership in Membership.unscoped.filter(user=user):
+        with in_workspace(membership.workspace_id):
+            record_changed(membership, actor=actor, before={}, after={_CLAIMED: True})
 
 
 def is_member(workspace_id: UUID, user_id: UUID) -> bool:

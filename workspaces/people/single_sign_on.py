@@ -18,6 +18,7 @@ from workspaces.changes import record_created
 from workspaces.database.row_security import in_workspace
 from workspaces.models import ApiToken, Membership, User, Workspace
 from workspaces.people.email_addresses import confirm_address
+from workspaces.people.memberships import end_what_was_prepared
 from workspaces.people.sessions import end_access
 from workspaces.people.tokens import end_token
 
@@ -57,8 +58,9 @@ def claim_account(*, user_id: UUID, actor: Actor) -> User:
     """Give an account to the person whom the provider knows by its address.
 
     As long as nobody has answered a mail to the address, anybody may have made the account in that person's name.
-    So the password, the second step and the tokens from before let nobody in any more. An owner of the platform
-    keeps them: their account was made by whoever holds the machine.
+    So the password, the second step and the tokens from before let nobody in any more. Accounts that were connected,
+    tools that were allowed and servers that were added go, too. An owner of the platform keeps all of it: their
+    account was made by whoever holds the machine.
     """
     user = User.objects.select_for_update().get(pk=user_id)
     if user.is_address_confirmed:
@@ -71,6 +73,7 @@ def claim_account(*, user_id: UUID, actor: Actor) -> User:
         for token in ApiToken.objects.across_workspaces().filter(user=user):
             with in_workspace(token.workspace_id):
                 end_token(token=token, actor=actor)
+        end_what_was_prepared(user, actor=actor)
         end_access(user.pk)
     confirm_address(user)
     return user

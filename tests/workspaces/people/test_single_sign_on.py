@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import AuditEntry
+from mcp_servers.models import McpServer, OAuthClient, OAuthGrant
 from tests.factories import PASSWORD, Tenant, UserFactory, signed_in
 from tests.fakes.authorization import Issuer
 from tests.workspaces.people.authenticator_app import code_of
@@ -247,6 +248,48 @@ def test_an_account_that_nobody_confirmed_is_its_owners_alone_afterwards(
     ada.refresh_from_db()
     assert ada.is_address_confirmed
     assert not ada.has_usable_password()
+
+
+def test_what_somebody_connected_in_an_unconfirmed_account_ends_with_it(
+    provider: Issuer, tenant: Tenant
+) -> None:
+    """SEC-1266: The person of the address talks to no server, and by no account, of whoever was there before."""
+    ada = UserFactory.create(email=ADA, is_confirmed=False)
+    Membership.unscoped.create(workspace=tenant.workspace, user=ada, role=Role.MEMBER.value)
+    here: Any = {"workspace": tenant.workspace}
+    _own, joint = (
+        McpServer.objects.create(
+            name=scope, url="https://eve.example/mcp", scope=scope, **rest, **here
+        )
+        for scope, rest in (("personal", {"owner": ada}), ("workspace", {}))
+    )
+    issuer: Any = {"issuer": "https://eve.example"}
+    metadata = {**issuer, "token_endpoint": "https://eve.example/token"}
+    client = OAuthClient.objects.create(
+        server=joint, client_id="c", metadata=metadata, **issuer, **here
+    )
+    for person in (ada, tenant.member):
+        OAuthGrant.objects.create(
+            server=joint,
+            user=person,
+            client=client,
+            token_endpoint="https://eve.example/token",
+            endpoint=joint.url,
+            resource=joint.url,
+            tokens={"access_token": "of-eve"},
+            granted_at=timezone.now(),
+            **issuer,
+            **here,
+        )
+
+    continue_with(provider, Client())
+
+    kept = McpServer.objects.for_workspace(tenant.workspace)
+    assert [one.pk for one in kept] == [joint.pk]
+    grants = OAuthGrant.objects.for_workspace(tenant.workspace)
+    assert [one.user_id for one in grants] == [tenant.member.pk]
+    changes = AuditEntry.objects.for_workspace(tenant.workspace).filter(action="config.changed")
+    assert "claimed" in str([one.details for one in changes])
 
 
 def test_an_owner_of_the_platform_keeps_their_password(provider: Issuer) -> None:
