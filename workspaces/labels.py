@@ -49,7 +49,6 @@ COLUMNS: Final[Columns] = {
     "allows_public_links": _("members can share chats with anyone who has the link"),
     "requires_two_steps": _("people need two-step verification to enter"),
     "approves_new_tools": _("use new tools right away"),
-    "claimed": _("given to the person of its address"),
     "hint": _("begins with"),
     "invited_by": _("invited by"),
     "is_link_shown": _("link shown to the inviter"),

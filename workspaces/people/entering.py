@@ -48,7 +48,7 @@ def workspaces_requiring_two_steps(user: User) -> list[str]:
 
 
 def require_second_step(actor: Actor) -> None:
-    """Have whoever asks others for two-step verification use it. Commands of the machine need none.
+    """Have whoever changes what workspaces ask for use two-step verification. Commands of the machine need none.
 
     Raises:
         Conflict: the actor's own account has none.
@@ -57,8 +57,8 @@ def require_second_step(actor: Actor) -> None:
     if user is not None and not has_second_step(user):
         raise Conflict(
             _(
-                "Turn on two-step verification for your own account first, under Settings. Otherwise you would be kept"
-                " out, too."
+                "Only people with two-step verification can change this rule. Turn it on for your own account first,"
+                " under Settings."
             )
         )
 

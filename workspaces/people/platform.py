@@ -42,11 +42,12 @@ def save_workspace(*, workspace: Workspace, actor: Actor) -> Workspace:
     Raises:
         PermissionDenied: the actor does not own the platform.
         InvalidInput: with each faulty field.
-        Conflict: it requires two-step verification, which the actor's own account has not.
+        Conflict: it begins or ceases to require two-step verification, which the actor's own account has not.
     """
     require_platform_owner(actor)
     _check(workspace)
-    if workspace.requires_two_steps:
+    stored = Workspace.objects.filter(pk=workspace.pk, requires_two_steps=True)
+    if stored.exists() != workspace.requires_two_steps:
         require_second_step(actor)
     is_new = workspace._state.adding
     _store(workspace, actor)

@@ -48,12 +48,12 @@ def set_workspace_rule(*, workspace: Workspace, rule: str, is_on: bool, actor: A
     Raises:
         PermissionDenied: the actor does not own the workspace.
         InvalidInput: there is no such rule.
-        Conflict: others shall have two-step verification, and the actor has none.
+        Conflict: it is about two-step verification, and the actor has none.
     """
     require(actor, Permission.MANAGE_WORKSPACE, workspace_id=workspace.pk)
     if rule not in RULES:
         raise InvalidInput(fields={"rule": [_("There is no such rule.")]})
-    if rule == "requires_two_steps" and is_on:
+    if rule == "requires_two_steps":
         require_second_step(actor)
     workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
     with tracked_change(workspace, actor=actor):

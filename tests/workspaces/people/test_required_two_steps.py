@@ -174,7 +174,7 @@ def test_another_workspace_stays_open_and_is_the_first_one(
 
 
 def test_nobody_requires_what_they_have_not(tenant: Tenant, superuser: User) -> None:
-    """REL-3314: neither the workspace's owner nor the platform's, who would be kept out themselves."""
+    """REL-3314: neither the workspace's owner nor the platform's."""
     require(tenant, False)
     Authenticator.objects.filter(user=tenant.owner).delete()
     with pytest.raises(Conflict, match="your own account first"):
@@ -186,6 +186,13 @@ def test_nobody_requires_what_they_have_not(tenant: Tenant, superuser: User) -> 
     with_app(superuser)
     save_workspace(workspace=workspace, actor=owns(superuser))
     assert Workspace.objects.get(pk=workspace.pk).requires_two_steps
+    # Nor do they let themselves in by ending the rule; what else they change goes on.
+    Authenticator.objects.filter(user=superuser).delete()
+    workspace.name = "Renamed"
+    save_workspace(workspace=workspace, actor=owns(superuser))
+    workspace.requires_two_steps = False
+    with pytest.raises(Conflict, match="your own account first"):
+        save_workspace(workspace=workspace, actor=owns(superuser))
 
 
 def test_the_rule_holds_for_the_platforms_owner(tenant: Tenant, superuser: User) -> None:
@@ -270,5 +277,5 @@ def test_an_owner_without_a_second_step_reads_why_the_rule_stays_off(tenant: Ten
     rules = reverse("mcp_servers:rules", args=[tenant.workspace.slug])
     sent: dict[str, Any] = {"rule": "requires_two_steps", "is_on": "on"}
     page = tenant.client("owner").post(rules, sent, follow=True)
-    assert "Turn on two-step verification for your own account first" in text_of(page)
+    assert "Only people with two-step verification can change this rule" in text_of(page)
     assert not Workspace.objects.get(pk=tenant.workspace.pk).requires_two_steps

@@ -268,6 +268,7 @@ def test_what_somebody_connected_in_an_unconfirmed_account_ends_with_it(
     client = OAuthClient.objects.create(
         server=joint, client_id="c", metadata=metadata, **issuer, **here
     )
+    tokens: Any = {"access_token": "of-eve"}
     for person in (ada, tenant.member):
         OAuthGrant.objects.create(
             server=joint,
@@ -276,7 +277,7 @@ def test_what_somebody_connected_in_an_unconfirmed_account_ends_with_it(
             token_endpoint="https://eve.example/token",
             endpoint=joint.url,
             resource=joint.url,
-            tokens={"access_token": "of-eve"},
+            tokens=tokens,
             granted_at=timezone.now(),
             **issuer,
             **here,
