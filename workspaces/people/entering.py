@@ -134,16 +134,13 @@ def find_shut_out(user: User, *, slug: str | None) -> ShutOut | None:
     if not has_second_step(user):
         closed |= Q(workspace__requires_two_steps=True)
     rows = Membership.unscoped.filter(closed, user=user).select_related("workspace")
-    if slug is None:
-        # What they can mend themselves comes first.
-        return min(map(_reason_of, rows), key=lambda one: _ORDER.index(one.reason), default=None)
-    found = rows.filter(workspace__slug=slug).first()
-    if found is None and user.is_superuser:
-        workspace = Workspace.objects.filter(slug=slug).first()
-        if workspace is None or (workspace.is_active and not lacks_second_step(user, workspace)):
-            return None
-        found = Membership(user=user, workspace=workspace)
-    return _reason_of(found) if found is not None else None
+    found = list(rows if slug is None else rows.filter(workspace__slug=slug))
+    if not found and user.is_superuser:
+        others = Workspace.objects.filter(**({} if slug is None else {"slug": slug}))
+        shut = [one for one in others[:1] if not one.is_active or lacks_second_step(user, one)]
+        found = [Membership(user=user, workspace=one) for one in shut]
+    # What they can mend themselves comes first.
+    return min(map(_reason_of, found), key=lambda one: _ORDER.index(one.reason), default=None)
 
 
 _ORDER = (

@@ -203,6 +203,7 @@ def test_the_rule_holds_for_the_platforms_owner(tenant: Tenant, superuser: User)
     page = client.get(f"/w/{tenant.workspace.slug}/servers/")
     assert page.status_code == 403
     assert "requires two-step verification" in text_of(page)
+    assert "requires two-step verification" in text_of(client.get("/"))
     assert client.get("/admin/workspaces/workspace/").status_code == 200
     with_app(superuser)
     assert tenant.workspace in enterable_workspaces(superuser)
