@@ -150,7 +150,10 @@ def tell_shut_out(request: HttpRequest, shut_out: ShutOut) -> HttpResponse:
     """The page for somebody before a workspace of theirs that they may not enter now."""
     if shut_out.reason is ShutOutReason.NO_SECOND_STEP:
         request.session[WAITING_KEY] = shut_out.workspace.slug
-    return render(request, "workspaces/shut_out.html", {"one": shut_out}, status=403)
+    user = signed_in_user(request)
+    has_others = user is not None and enterable_workspaces(user).exists()
+    context = {"one": shut_out, "has_others": has_others}
+    return render(request, "workspaces/shut_out.html", context, status=403)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from uuid import UUID
 from workspaces.actors import Role
 from workspaces.database.prepared import PreparedRows
 from workspaces.models import Membership, User, Workspace, WorkspaceQuery
-from workspaces.people.entering import listed_workspaces
+from workspaces.people.entering import lacks_second_step, listed_workspaces
 
 MOST_IN_MENU: Final = 30
 """Of workspaces in a menu; the page of all of them goes on."""
@@ -32,7 +32,7 @@ class WorkspaceMenu:
 
 
 def choices_of(user: User, current: Workspace | None) -> WorkspaceMenu:
-    """Those a person may enter, by name. The current one is among them wherever its name stands."""
+    """A person's workspaces, by name. The current one is among them wherever its name stands."""
     rows = listed_workspaces(user)[:_ONE_MORE] if user.is_superuser else _OPEN.all(user.pk)
     choices = _menu_of(list(rows))
     if current is None or current in choices.shown:
@@ -53,17 +53,19 @@ def other_admins_of(user: User, current: Workspace) -> WorkspaceMenu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """A workspace in the list of all that a person may enter."""
+    """A workspace in the list of all that are a person's."""
 
     workspace: Workspace
     role: str
     """In words; empty: the platform's owner is no member there."""
     is_auditor: bool
     opens_admin: bool
+    needs_two_steps: bool
+    """It requires two-step verification, and the person has none."""
 
 
 def entrances_of(user: User, workspaces: Iterable[Workspace]) -> list[Entrance]:
-    """As what the person enters these workspaces, in one statement."""
+    """As what the person enters these workspaces, and whether they can, in one statement."""
     rows = list(workspaces)
     mine = Membership.objects.across_workspaces().filter(user=user, workspace__in=rows)
     roles: dict[UUID, Membership] = {one.workspace_id: one for one in mine}
@@ -77,6 +79,7 @@ def _entrance(workspace: Workspace, membership: Membership | None, user: User) -
         role=membership.get_role_display() if membership is not None else "",
         is_auditor=membership is not None and membership.is_auditor,
         opens_admin=is_admin or user.is_superuser,
+        needs_two_steps=lacks_second_step(user, workspace),
     )
 
 

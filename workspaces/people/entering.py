@@ -57,8 +57,8 @@ def require_second_step(actor: Actor) -> None:
     if user is not None and not has_second_step(user):
         raise Conflict(
             _(
-                "Only people with two-step verification can change this rule. Turn it on for your own account first,"
-                " under Settings."
+                "Only people with two-step verification can change whether a workspace requires it. Turn it on for"
+                " your own account first, under Settings."
             )
         )
 
@@ -74,7 +74,7 @@ def enterable_workspaces(user: User) -> WorkspaceQuery:
 
 
 def listed_workspaces(user: User) -> WorkspaceQuery:
-    """What menus name, by name. It may have one that waits for the person's two-step verification, and says so."""
+    """What menus name, by name: also those that require two-step verification of a person who has none."""
     if user.is_superuser:
         return Workspace.objects.filter(is_active=True).order_by("name", "pk")
     return Workspace.objects.joined_by(user)
@@ -103,7 +103,7 @@ class ShutOut:
 
     @property
     def words(self) -> str:
-        """What keeps them out, and what to do."""
+        """What keeps them out."""
         name = {"name": self.workspace.name}
         match self.reason:
             case ShutOutReason.WORKSPACE_SUSPENDED:

@@ -1,4 +1,4 @@
-"""What holds for all servers of a workspace."""
+"""The rules of a workspace: for its people, servers and chats."""
 
 from __future__ import annotations
 

@@ -167,9 +167,12 @@ def test_another_workspace_stays_open_and_is_the_first_one(
         Workspace.objects.filter(pk=one.workspace.pk).update(name=name)
     client = tenant.client("member")
     assert client.get("/").headers["Location"] == f"/w/{other.workspace.slug}/"
-    names = client.get(reverse("workspaces:all")).content.decode()
+    names = text_of(client.get(reverse("workspaces:all")))
     assert "Aaa" in names
     assert "Zzz" in names
+    assert names.count("requires two-step verification") == 1
+    closed = text_of(client.get(f"/w/{tenant.workspace.slug}/"))
+    assert f'href="{reverse("workspaces:all")}"' in closed
     assert [one.slug for one in open_workspaces(tenant.member)] == [other.workspace.slug]
 
 
@@ -278,5 +281,8 @@ def test_an_owner_without_a_second_step_reads_why_the_rule_stays_off(tenant: Ten
     rules = reverse("mcp_servers:rules", args=[tenant.workspace.slug])
     sent: dict[str, Any] = {"rule": "requires_two_steps", "is_on": "on"}
     page = tenant.client("owner").post(rules, sent, follow=True)
-    assert "Only people with two-step verification can change this rule" in text_of(page)
+    assert (
+        "Only people with two-step verification can change whether a workspace requires it"
+        in text_of(page)
+    )
     assert not Workspace.objects.get(pk=tenant.workspace.pk).requires_two_steps
