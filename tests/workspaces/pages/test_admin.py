@@ -425,5 +425,23 @@ def test_accounts_are_shown_in_our_words(tenant: Tenant) -> None:
         text = tenant.client("owner").get(page).content.decode()
         assert "Owner of the platform" in text
         assert not re.search("superuser status|Designates|algorithm|Raw passwords", text, re.I)
+        assert "Authenticator" not in text
     assert f">{tenant.member.email}</a>" in text
     assert reverse("admin:auth_user_password_change", args=[tenant.member.pk]) in text
+
+
+def test_whoever_gives_up_the_platform_is_asked_and_led_to_what_is_theirs(tenant: Tenant) -> None:
+    """REL-3331: one click shut them out, and the next page only said that they have no access."""
+    root = User.objects.create_superuser(email="root@a.example.org")
+    UserFactory.create(is_superuser=True)
+    client = signed_in(root)
+    page = reverse("admin:workspaces_user_change", args=[root.pk])
+    asked = client.post(page, {"email": root.email, "name": "Root", "is_active": "on"})
+    assert "only another owner can make you an owner again" in asked.content.decode()
+    root.refresh_from_db()
+    assert root.is_superuser
+    shown = client.post(page, dict(asked.context["hidden"]), follow=True)
+    assert shown.redirect_chain == [(reverse("workspaces:all"), 302)]
+    assert shown.status_code == 200
+    root.refresh_from_db()
+    assert not root.is_superuser

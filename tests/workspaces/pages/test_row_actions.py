@@ -361,6 +361,7 @@ def test_nobody_ends_the_token_of_somebody_else(tenant: Tenant) -> None:
 def test_accounts_are_switched_off_and_on(root: Tenant) -> None:
     """REL-1194: not one's own, and each is told why if it is refused."""
     people = [UserFactory.create(), UserFactory.create()]
+    UserFactory.create(is_superuser=True)
     client = root.client("owner")
     page = act(client, USERS, "switch_off", *people, confirmed=False)
     assert "Switch off 2 accounts?" in page.content.decode()
