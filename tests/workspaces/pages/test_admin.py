@@ -445,3 +445,44 @@ def test_whoever_gives_up_the_platform_is_asked_and_led_to_what_is_theirs(tenant
     assert shown.status_code == 200
     root.refresh_from_db()
     assert not root.is_superuser
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "errors"),
+    [
+        (
+            "x" * 101,
+            "garden",
+            {"name": ["Ensure this value has at most 100 characters (it has 101)."]},
+        ),
+        ("", "garden", {"name": ["This field is required."]}),
+        ("\u200b", "garden", {"name": ["Give the workspace a name that people can see."]}),
+        (
+            "Garden",
+            "my garden",
+            {"slug": ["Use letters from a to z, digits, hyphens and underscores alone."]},
+        ),
+    ],
+)
+@pytest.mark.django_db
+def test_the_form_of_a_workspace_says_once_what_is_wrong(
+    name: str, slug: str, errors: dict[str, list[str]]
+) -> None:
+    """REL-3332: a name that was too long was also called none, and the short name had a word of programmers."""
+    client = signed_in(User.objects.create_superuser(email="root@a.example.org"))
+    form = {"name": name, "slug": slug, "is_active": "on"}
+    answer = client.post(reverse("admin:workspaces_workspace_add"), form)
+    assert answer.context["adminform"].form.errors == errors
+
+
+@pytest.mark.parametrize("name", ["audit_auditentry", "chat_turn"])
+def test_a_list_offers_all_rows_only_where_it_shows_some_of_them(tenant: Tenant, name: str) -> None:
+    """REL-3333: above a whole list, the link led to the page it stood on."""
+    client = tenant.client("admin")
+    Membership.unscoped.filter(user=tenant.admin).update(is_auditor=True)
+    page = reverse(f"admin:{name}_changelist")
+    head = re.compile(r"<h1.*?</h1>", re.S)
+    [whole] = head.findall(client.get(page).content.decode())
+    assert "Show all" not in whole
+    [narrowed] = head.findall(client.get(page, {"q": "nothing"}).content.decode())
+    assert "Show all" in narrowed
