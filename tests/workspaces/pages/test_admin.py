@@ -486,3 +486,30 @@ def test_a_list_offers_all_rows_only_where_it_shows_some_of_them(tenant: Tenant,
     assert "Show all" not in whole
     [narrowed] = head.findall(client.get(page, {"q": "nothing"}).content.decode())
     assert "Show all" in narrowed
+
+
+def test_whoever_saves_a_row_that_is_gone_reads_so_above_its_list(tenant: Tenant) -> None:
+    """REL-3334: they read its id, on the overview, of a page that they had not asked for."""
+    row = Membership.unscoped.get(user=tenant.member)
+    page = reverse("admin:workspaces_membership_change", args=[row.pk])
+    page = f"{page}?_changelist_filters=role__exact%3Dmember"
+    row.delete()
+    listed = f"{reverse('admin:workspaces_membership_changelist')}?role__exact=member"
+    for form in (None, {"role": "admin"}):
+        client = tenant.client("admin")
+        shown = (
+            client.get(page, follow=True) if form is None else client.post(page, form, follow=True)
+        )
+        assert shown.redirect_chain == [(listed, 302)]
+        text = shown.content.decode()
+        assert "This membership does not exist any more, or it is of another workspace." in text
+        assert str(row.pk) not in text
+
+
+def test_a_refused_invitation_is_in_the_form_again(tenant: Tenant) -> None:
+    """REL-3335: its address was lost, and the message did not name it."""
+    form = {"email": tenant.member.email, "role": "admin", "is_auditor": "on"}
+    page = tenant.client("owner").post("/admin/workspaces/invitation/add/", form, follow=True)
+    assert "This person is already a member." in page.content.decode()
+    again = page.context["adminform"].form
+    assert {name: again[name].value() for name in form} == {**form, "is_auditor": "1"}
