@@ -513,3 +513,20 @@ def test_a_refused_invitation_is_in_the_form_again(tenant: Tenant) -> None:
     assert "This person is already a member." in page.content.decode()
     again = page.context["adminform"].form
     assert {name: again[name].value() for name in form} == {**form, "is_auditor": "1"}
+
+
+def test_the_history_of_a_row_has_moments_as_the_reader_writes_them(tenant: Tenant) -> None:
+    """REL-3337: it had the server's, each heading twice on a wide screen, and a word of programmers where it is empty."""
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    client = tenant.client("owner")
+    of_account = reverse("admin:workspaces_user_history", args=[tenant.member.pk])
+    empty = client.get(of_account).content.decode()
+    assert "The audit log has every change." in empty
+    change = reverse("admin:workspaces_user_change", args=[tenant.member.pk])
+    client.post(change, {"email": tenant.member.email, "name": "Renamed", "is_active": "on"})
+    text = client.get(of_account).content.decode()
+    [table] = re.findall(r"<table.*?</table>", text, re.S)
+    assert "<time " in table
+    assert "first:border-t-0lg" not in table
+    assert "1 entry" in " ".join(text.split())
