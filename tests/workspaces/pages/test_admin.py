@@ -530,3 +530,15 @@ def test_the_history_of_a_row_has_moments_as_the_reader_writes_them(tenant: Tena
     assert "<time " in table
     assert "first:border-t-0lg" not in table
     assert "1 entry" in " ".join(text.split())
+
+
+def test_links_that_sort_a_list_are_named_by_what_they_do(tenant: Tenant) -> None:
+    """REL-3339: a screen reader said "arrow circle down" and "cancel", and not how the list is sorted."""
+    page = tenant.client("admin").get("/admin/workspaces/membership/", {"o": "-1"})
+    [head] = re.findall(r"<thead>.*?</thead>", page.content.decode(), re.S)
+    assert head.count('aria-sort="descending"') == 1
+    assert 'aria-label="Sort in the other direction"' in head
+    assert 'aria-label="Do not sort by this"' in head
+    icons = re.findall(r"<span[^>]*material-symbols[^>]*>", head)
+    assert icons
+    assert all('aria-hidden="true"' in one for one in icons)
