@@ -269,6 +269,10 @@ class TrackedModelAdmin(ModelAdmin):
         if was_refused(request):
             return HttpResponseRedirect("../change/")
         answer: HttpResponse = super().response_delete(request, obj_display, obj_id)
+        is_listed = self.has_view_permission(request) and not self.has_change_permission(request)
+        if is_listed and isinstance(answer, HttpResponseRedirect):
+            # Django leads to the overview where rows are only read and ended.
+            answer = self.response_post_save_change(request, None)
         return answer
 
     def get_actions(self, request: HttpRequest) -> Any:
