@@ -333,9 +333,9 @@ class Workspace(models.Model):
         """Give it a name that people can see.
 
         Raises:
-            ValidationError: there is nothing to see of it.
+            ValidationError: there is nothing to see of it. Of none at all, or one that is too long, its field tells.
         """
         super().clean()
-        self.name = seen_name(self.name)
-        if not self.name:
+        typed, self.name = self.name, seen_name(self.name)
+        if typed and not self.name:
             raise ValidationError({"name": _("Give the workspace a name that people can see.")})

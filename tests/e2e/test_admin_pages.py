@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.accessibility import find_faults, find_overflow
 from tests.e2e.conftest import NewContext, RunningTrellis
 from tests.e2e.looks import CHANGE_THEME, THEMES
-from tests.e2e.people import ADMIN, enter
+from tests.e2e.people import ADMIN, enter, member_of_demo
 from tests.extent import IS_FULL
 
 Theme = Literal["light", "dark"]
@@ -220,3 +220,20 @@ def test_the_admin_works_where_the_browser_keeps_nothing(new_context: NewContext
     expect(bar).to_be_in_viewport(ratio=1)
     page.get_by_text("Filters").first.click()
     page.locator("#changelist-filter h3").first.click(trial=True)
+
+
+def test_a_long_address_leaves_the_box_that_selects_its_row_free(
+    new_context: NewContext, trellis: RunningTrellis
+) -> None:
+    """REL-3338: on a phone they lay on each other, and the list scrolled sideways."""
+    email = "aa.bartholomew-montgomery@department.company.example"
+    trellis.shell(member_of_demo(email, "Bartholomew Montgomery"))
+    page = new_context(viewport={"width": 390, "height": 800}).new_page()
+    enter(page, ADMIN, at=f"/admin/workspaces/membership/?q={email}")
+    name = page.locator("#result_list").get_by_role("link", name=email).bounding_box()
+    box = page.locator("#result_list input.action-select").bounding_box()
+    assert name
+    assert box
+    assert name["x"] + name["width"] <= box["x"], (name, box)
+    list_of_rows = page.locator("#result_list")
+    assert list_of_rows.evaluate("list => list.scrollWidth <= list.parentElement.clientWidth")

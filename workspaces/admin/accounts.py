@@ -15,7 +15,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -24,7 +24,13 @@ from django.utils.translation import ngettext_lazy
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from workspaces.models import Membership, User
-from workspaces.pages.model_admin import AsksBeforeSaving, PlatformModelAdmin, actor_of, telling
+from workspaces.pages.model_admin import (
+    AsksBeforeSaving,
+    PlatformModelAdmin,
+    actor_of,
+    telling,
+    was_refused,
+)
 from workspaces.pages.row_actions import ConfirmQuestion, is_switched_off, row_action
 from workspaces.people.pictures import inline_picture
 from workspaces.people.platform import remove_picture_of, save_account, switch_account
@@ -64,6 +70,7 @@ class AccountForm(_OneOfAnAddress, UserChangeForm):
         }
         help_texts: ClassVar = {
             "is_superuser": _("They may do everything in the whole installation."),
+            "has_two_steps": _("Whether they are asked for a second step after the password."),
         }
 
 
@@ -90,6 +97,18 @@ _MAKING_OWNER = ConfirmQuestion(
         " take your rights away."
     ),
     verb=_("Make owner"),
+)
+_NO_LONGER_OWNER = ConfirmQuestion(
+    asked=ngettext_lazy(
+        "Take ownership of the platform from %(count)s account?",
+        "Take ownership of the platform from %(count)s accounts?",
+        "count",
+    ),
+    consequence=_(
+        "They can no longer open the pages of the whole installation. What they are in their workspaces stays. If this is"
+        " your own account, only another owner can make you an owner again."
+    ),
+    verb=_("Take ownership"),
 )
 
 
@@ -138,8 +157,15 @@ class UserAdmin(AsksBeforeSaving, PlatformModelAdmin, DjangoUserAdmin):
         """Switching off by the form is what the action does, too. Who owns the platform is asked about as well."""
         if is_switched_off(form):
             return _SWITCHING_OFF
-        becomes_owner = "is_superuser" in form.changed_data and form.cleaned_data["is_superuser"]
-        return _MAKING_OWNER if becomes_owner else None
+        if "is_superuser" not in form.changed_data:
+            return None
+        return _MAKING_OWNER if form.cleaned_data["is_superuser"] else _NO_LONGER_OWNER
+
+    def response_change(self, request: HttpRequest, obj: User) -> HttpResponse:
+        """Lead whoever gave up the platform to what is still theirs: the list of accounts is not."""
+        answer = super().response_change(request, obj)
+        gave_up = obj.pk == actor_of(request).user_id and not obj.is_superuser
+        return redirect("workspaces:all") if gave_up and not was_refused(request) else answer
 
     @row_action(
         _("Switch off"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import EmailField
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -91,9 +92,12 @@ class InvitationAdmin(GivesRoles):
     def response_add(
         self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Back to the list; what became of the mail is told there."""
+        """Back to the list; what became of the mail is told there. A refused one is in the form again."""
         if was_refused(request):
-            return super().response_add(request, obj, *args, **kwargs)
+            typed = {"email": obj.email, "role": obj.role}
+            if obj.is_auditor:
+                typed["is_auditor"] = "1"
+            return HttpResponseRedirect(f"{request.path}?{urlencode(typed)}")
         answer: HttpResponse = self.response_post_save_add(request, obj)
         return answer
 

@@ -78,6 +78,9 @@ class MembershipAdmin(AsksBeforeSaving, GivesRoles):
         "They can no longer enter this workspace. Their tokens, sign-ins and own servers end. Their account and what they"
         " made stay. Nobody can read their chats; Audit → Settings erases them."
     )
+    where_from = _(
+        "People become members by an invitation, under “Invite people”. Here you see all of them."
+    )
     list_display = ["user", "address_confirmed", "role", "auditor", "suspended", "created_at"]
     list_filter = ["role", "is_auditor"]
     list_select_related = ["user"]

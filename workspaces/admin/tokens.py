@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from workspaces.models import ApiToken
 from workspaces.pages.admin_sections import AdminSection
 from workspaces.pages.model_admin import MadeElsewhere, WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import ConfirmQuestion, row_action
-from workspaces.people.tokens import revoke_token
+from workspaces.people.tokens import MCP_SCOPES, PLATFORM_SCOPES, SCOPES, revoke_token
 from workspaces.roles import Permission
 
 
@@ -30,12 +31,20 @@ class ApiTokenAdmin(MadeElsewhere, WorkspaceModelAdmin):
     list_display = ["name", "user", "hint", "expires_at", "last_used_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__email"]
-    fields = ["name", "user", "hint", "scopes", "expires_at", "last_used_at"]
+    fields = ["name", "user", "hint", "allowed", "expires_at", "last_used_at"]
+    readonly_fields = ["allowed"]
     actions = ["revoke"]
 
     def row_name(self, row: ApiToken) -> str:
         """The token, how it begins, and whose it is."""
         return f"{row.name} ({row.hint}…, {row.user.email})"
+
+    @admin.display(description=_("What it allows"))
+    def allowed(self, token: ApiToken) -> str:
+        """Each scope in the words with which its owner chose it."""
+        known = SCOPES | PLATFORM_SCOPES | MCP_SCOPES
+        lines = ((gettext(known.get(one, one)),) for one in token.scopes)
+        return format_html_join("", "{}<br>", lines)
 
     @row_action(
         _("Revoke"),

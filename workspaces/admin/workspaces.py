@@ -32,7 +32,10 @@ class WorkspaceForm(forms.ModelForm):
             "is_active": _("Off suspends the whole workspace: everybody is shut out."),
         }
         error_messages: ClassVar[Any] = {
-            "slug": {"unique": _("Another workspace has this short name.")},
+            "slug": {
+                "unique": _("Another workspace has this short name."),
+                "invalid": _("Use letters from a to z, digits, hyphens and underscores alone."),
+            },
         }
 
 

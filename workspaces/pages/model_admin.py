@@ -101,6 +101,10 @@ class TrackedModelAdmin(ModelAdmin):
     """Said of a list without rows that cannot be added here: what stands in it, and where it comes from."""
     deletion_note: ClassVar[Promise | str] = ""
     """What becomes of what depends on a row that is deleted here: said where that is asked."""
+    not_found: ClassVar[Promise | str] = _(
+        "This %(name)s does not exist any more. Nothing was changed."
+    )
+    """Said where a page of a row was open for longer than the row was there."""
     offers_export: ClassVar[bool] = True
     """Whether whoever sees the list may take it as a file."""
     change_form_after_template = "admin/seen_values.html"
@@ -249,6 +253,15 @@ class TrackedModelAdmin(ModelAdmin):
             }
         return super().delete_view(request, object_id, extra_context)
 
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        """Lead to the list, which shows what is there. Django names the id, and leads to the overview."""
+        name = {"name": opts.verbose_name}
+        messages.warning(request, self.not_found % name)
+        answer: HttpResponse = self.response_post_save_change(request, None)
+        return answer
+
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         return []  # Django's would say so before it is tried; the audit log says it when it is done
 
@@ -256,6 +269,10 @@ class TrackedModelAdmin(ModelAdmin):
         if was_refused(request):
             return HttpResponseRedirect("../change/")
         answer: HttpResponse = super().response_delete(request, obj_display, obj_id)
+        is_listed = self.has_view_permission(request) and not self.has_change_permission(request)
+        if is_listed and isinstance(answer, HttpResponseRedirect):
+            # Django leads to the overview where rows are only read and ended.
+            answer = self.response_post_save_change(request, None)
         return answer
 
     def get_actions(self, request: HttpRequest) -> Any:
@@ -314,6 +331,9 @@ class WorkspaceModelAdmin(TrackedModelAdmin):
 
     section = AdminSection.TOOLS
 
+    not_found = _(
+        "This %(name)s does not exist any more, or it is of another workspace. Nothing was changed."
+    )
     manage_permission: ClassVar[Permission]
     view_permission: ClassVar[Permission | None] = None
     """Who may look without changing; None: the same people."""

@@ -123,7 +123,7 @@ def switch_account(*, account: User, is_active: bool, actor: Actor) -> User:
 
     Raises:
         PermissionDenied: as in `save_account`.
-        Conflict: it is so already, or it is the actor's own; or as in `save_account`.
+        Conflict: it is so already, or as in `save_account`.
     """
     require_platform_owner(actor)
     if account.is_active == is_active:
@@ -131,8 +131,6 @@ def switch_account(*, account: User, is_active: bool, actor: Actor) -> User:
             _("%(email)s is active.") if is_active else _("%(email)s is switched off already.")
         )
         raise Conflict(message % {"email": account.email})
-    if account.pk == actor.user_id:
-        raise Conflict(_("You cannot switch yourself off. Another owner of the platform can."))
     account.is_active = is_active
     save_account(account=account, actor=actor)
     return account
@@ -163,7 +161,7 @@ def save_account(*, account: User, actor: Actor) -> bool:
     Raises:
         PermissionDenied: the actor does not own the platform; or it is a program, and this is an owner's account, a new
             one, or a change of address or rights.
-        Conflict: nobody who can sign in would own the platform.
+        Conflict: nobody who can sign in would own the platform, or the actor switches their own account off.
         InvalidInput: with each faulty field.
     """
     require_platform_owner(actor)
@@ -180,6 +178,8 @@ def save_account(*, account: User, actor: Actor) -> bool:
         require_person(actor)
     if _owns(stored) and not _owns(account):
         _keep_a_platform_owner(stored)
+    if account.pk == actor.user_id and not account.is_active:
+        raise Conflict(_("You cannot switch yourself off. Another owner of the platform can."))
     _store(account, actor)
     if (stored.is_active, stored.is_superuser) != (account.is_active, account.is_superuser):
         end_access(account.pk)
@@ -198,7 +198,7 @@ def _keep_a_platform_owner(account: User) -> None:
     """Raise Conflict where nobody else owns the platform. All are held, so that two do not go at once."""
     owners = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
     if {owner.pk for owner in owners} <= {account.pk}:
-        raise Conflict(_("The platform needs an owner. Make someone else a superuser first."))
+        raise Conflict(_("The platform needs an owner. Make somebody else an owner first."))
 
 
 def _is_member_anywhere(user_id: UUID) -> bool:

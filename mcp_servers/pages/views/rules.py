@@ -16,7 +16,7 @@ from mcp_servers.pages.views.common import servers_url, switch
 from mcp_servers.registry import services
 from mcp_servers.registry.services.rules import RULES
 from workspaces.errors import Conflict
-from workspaces.models import Workspace
+from workspaces.models import Membership, Workspace
 from workspaces.pages.parts import workspace_of
 from workspaces.people.entering import has_second_step, members_without_second_step
 from workspaces.roles import Permission
@@ -57,5 +57,6 @@ def rules(request: WorkspaceRequest, workspace_slug: str) -> HttpResponse:
         ],
         "may_require_two_steps": has_second_step(request.user),
         "kept_out": members_without_second_step(workspace).count(),
+        "has_members": Membership.objects.also_suspended(workspace).exists(),
     }
     return render(request, "mcp_servers/rules.html", context)

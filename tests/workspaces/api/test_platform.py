@@ -407,14 +407,29 @@ def test_the_last_owner_of_the_platform_stays_one(
     form = {"email": superuser.email, "name": "Root", "is_active": "on", "is_superuser": "on"}
     form = {name: value for name, value in form.items() if name not in change}
     shown = root.client.post(page, form, follow=True)
-    if "is_active" in change:  # which the form asks about
-        shown = root.client.post(page, dict(shown.context["hidden"]), follow=True)
+    shown = root.client.post(page, dict(shown.context["hidden"]), follow=True)  # it asks first
     assert "The platform needs an owner" in shown.content.decode()
     superuser.refresh_from_db()
     assert superuser.is_superuser
     assert superuser.is_active
+    other = UserFactory.create(is_superuser=True)
+    assert root.patch(f"accounts/{other.pk}/", change).status_code == 200
+
+
+def test_nobody_switches_their_own_account_off(root: Api, superuser: User) -> None:
+    """REL-3330: over REST and by the form, as in the list; with their sessions, nobody undoes it themselves."""
     UserFactory.create(is_superuser=True)
-    assert root.patch(path, change).status_code == 200
+    fault = "You cannot switch yourself off. Another owner of the platform can."
+    answer = root.patch(f"accounts/{superuser.pk}/", {"is_active": False})
+    assert answer.status_code == 409
+    assert fault in answer.content.decode()
+    page = f"/admin/workspaces/user/{superuser.pk}/change/"
+    form = {"email": superuser.email, "name": "Root", "is_superuser": "on"}
+    asked = root.client.post(page, form)
+    shown = root.client.post(page, dict(asked.context["hidden"]), follow=True)
+    assert fault in shown.content.decode()
+    superuser.refresh_from_db()
+    assert superuser.is_active
 
 
 def test_nobody_but_the_owner_saves_an_account(tenant: Tenant) -> None:

@@ -425,5 +425,120 @@ def test_accounts_are_shown_in_our_words(tenant: Tenant) -> None:
         text = tenant.client("owner").get(page).content.decode()
         assert "Owner of the platform" in text
         assert not re.search("superuser status|Designates|algorithm|Raw passwords", text, re.I)
+        assert "Authenticator" not in text
     assert f">{tenant.member.email}</a>" in text
     assert reverse("admin:auth_user_password_change", args=[tenant.member.pk]) in text
+
+
+def test_whoever_gives_up_the_platform_is_asked_and_led_to_what_is_theirs(tenant: Tenant) -> None:
+    """REL-3331: one click shut them out, and the next page only said that they have no access."""
+    root = User.objects.create_superuser(email="root@a.example.org")
+    UserFactory.create(is_superuser=True)
+    client = signed_in(root)
+    page = reverse("admin:workspaces_user_change", args=[root.pk])
+    asked = client.post(page, {"email": root.email, "name": "Root", "is_active": "on"})
+    assert "only another owner can make you an owner again" in asked.content.decode()
+    root.refresh_from_db()
+    assert root.is_superuser
+    shown = client.post(page, dict(asked.context["hidden"]), follow=True)
+    assert shown.redirect_chain == [(reverse("workspaces:all"), 302)]
+    assert shown.status_code == 200
+    root.refresh_from_db()
+    assert not root.is_superuser
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "errors"),
+    [
+        (
+            "x" * 101,
+            "garden",
+            {"name": ["Ensure this value has at most 100 characters (it has 101)."]},
+        ),
+        ("", "garden", {"name": ["This field is required."]}),
+        ("\u200b", "garden", {"name": ["Give the workspace a name that people can see."]}),
+        (
+            "Garden",
+            "my garden",
+            {"slug": ["Use letters from a to z, digits, hyphens and underscores alone."]},
+        ),
+    ],
+)
+@pytest.mark.django_db
+def test_the_form_of_a_workspace_says_once_what_is_wrong(
+    name: str, slug: str, errors: dict[str, list[str]]
+) -> None:
+    """REL-3332: a name that was too long was also called none, and the short name had a word of programmers."""
+    client = signed_in(User.objects.create_superuser(email="root@a.example.org"))
+    form = {"name": name, "slug": slug, "is_active": "on"}
+    answer = client.post(reverse("admin:workspaces_workspace_add"), form)
+    assert answer.context["adminform"].form.errors == errors
+
+
+@pytest.mark.parametrize("name", ["audit_auditentry", "chat_turn"])
+def test_a_list_offers_all_rows_only_where_it_shows_some_of_them(tenant: Tenant, name: str) -> None:
+    """REL-3333: above a whole list, the link led to the page it stood on."""
+    client = tenant.client("admin")
+    Membership.unscoped.filter(user=tenant.admin).update(is_auditor=True)
+    page = reverse(f"admin:{name}_changelist")
+    head = re.compile(r"<h1.*?</h1>", re.S)
+    [whole] = head.findall(client.get(page).content.decode())
+    assert "Show all" not in whole
+    [narrowed] = head.findall(client.get(page, {"q": "nothing"}).content.decode())
+    assert "Show all" in narrowed
+
+
+def test_whoever_saves_a_row_that_is_gone_reads_so_above_its_list(tenant: Tenant) -> None:
+    """REL-3334: they read its id, on the overview, of a page that they had not asked for."""
+    row = Membership.unscoped.get(user=tenant.member)
+    page = reverse("admin:workspaces_membership_change", args=[row.pk])
+    page = f"{page}?_changelist_filters=role__exact%3Dmember"
+    row.delete()
+    listed = f"{reverse('admin:workspaces_membership_changelist')}?role__exact=member"
+    for form in (None, {"role": "admin"}):
+        client = tenant.client("admin")
+        shown = (
+            client.get(page, follow=True) if form is None else client.post(page, form, follow=True)
+        )
+        assert shown.redirect_chain == [(listed, 302)]
+        text = shown.content.decode()
+        assert "This membership does not exist any more, or it is of another workspace." in text
+        assert str(row.pk) not in text
+
+
+def test_a_refused_invitation_is_in_the_form_again(tenant: Tenant) -> None:
+    """REL-3335: its address was lost, and the message did not name it."""
+    form = {"email": tenant.member.email, "role": "admin", "is_auditor": "on"}
+    page = tenant.client("owner").post("/admin/workspaces/invitation/add/", form, follow=True)
+    assert "This person is already a member." in page.content.decode()
+    again = page.context["adminform"].form
+    assert {name: again[name].value() for name in form} == {**form, "is_auditor": "1"}
+
+
+def test_the_history_of_a_row_has_moments_as_the_reader_writes_them(tenant: Tenant) -> None:
+    """REL-3337: it had the server's, each heading twice on a wide screen, and a word of programmers where it is empty."""
+    tenant.owner.is_superuser = True
+    tenant.owner.save(update_fields=["is_superuser"])
+    client = tenant.client("owner")
+    of_account = reverse("admin:workspaces_user_history", args=[tenant.member.pk])
+    empty = client.get(of_account).content.decode()
+    assert "The audit log has every change." in empty
+    change = reverse("admin:workspaces_user_change", args=[tenant.member.pk])
+    client.post(change, {"email": tenant.member.email, "name": "Renamed", "is_active": "on"})
+    text = client.get(of_account).content.decode()
+    [table] = re.findall(r"<table.*?</table>", text, re.S)
+    assert "<time " in table
+    assert "first:border-t-0lg" not in table
+    assert "1 entry" in " ".join(text.split())
+
+
+def test_links_that_sort_a_list_are_named_by_what_they_do(tenant: Tenant) -> None:
+    """REL-3339: a screen reader said "arrow circle down" and "cancel", and not how the list is sorted."""
+    page = tenant.client("admin").get("/admin/workspaces/membership/", {"o": "-1"})
+    [head] = re.findall(r"<thead>.*?</thead>", page.content.decode(), re.S)
+    assert head.count('aria-sort="descending"') == 1
+    assert 'aria-label="Sort in the other direction"' in head
+    assert 'aria-label="Do not sort by this"' in head
+    icons = re.findall(r"<span[^>]*material-symbols[^>]*>", head)
+    assert icons
+    assert all('aria-hidden="true"' in one for one in icons)

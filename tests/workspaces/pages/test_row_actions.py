@@ -346,6 +346,18 @@ def test_tokens_are_revoked(tenant: Tenant) -> None:
     assert not ApiToken.objects.for_workspace(tenant.workspace).exists()
 
 
+def test_a_token_is_shown_in_words_and_its_list_after_it_is_deleted(tenant: Tenant) -> None:
+    """REL-3340: its scopes were JSON, and whoever deleted it was led to the overview."""
+    token = a_token(tenant)
+    client = tenant.client()
+    page = client.get(f"{TOKENS}{token.pk}/change/").content.decode()
+    assert "Use buds: conversations and messages" in page
+    assert "&quot;chat&quot;" not in page
+    answer = client.post(f"{TOKENS}{token.pk}/delete/", {"post": "yes"}, follow=True)
+    assert answer.redirect_chain == [(TOKENS, 302)]
+    assert "was deleted successfully" in answer.content.decode()
+
+
 def test_nobody_ends_the_token_of_somebody_else(tenant: Tenant) -> None:
     """SEC-581: but those who manage members, and each person their own."""
     token = a_token(tenant)
@@ -361,6 +373,7 @@ def test_nobody_ends_the_token_of_somebody_else(tenant: Tenant) -> None:
 def test_accounts_are_switched_off_and_on(root: Tenant) -> None:
     """REL-1194: not one's own, and each is told why if it is refused."""
     people = [UserFactory.create(), UserFactory.create()]
+    UserFactory.create(is_superuser=True)
     client = root.client("owner")
     page = act(client, USERS, "switch_off", *people, confirmed=False)
     assert "Switch off 2 accounts?" in page.content.decode()

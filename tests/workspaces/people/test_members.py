@@ -14,7 +14,7 @@ from django.test import Client
 from audit.models import Notice
 from chat.models import Bud
 from tests.chat.services.buds import many_buds
-from tests.factories import Tenant, TwoTenants
+from tests.factories import Tenant, TwoTenants, signed_in
 from workspaces.models import Membership, User
 from workspaces.people import services
 from workspaces.people.access import AccessItem
@@ -311,3 +311,19 @@ def test_programs_manage_members(two_workspaces: TwoTenants) -> None:
         assert (
             call(client, tenant, method, path, {} if method == "POST" else None).status_code == 404
         )
+
+
+def test_a_workspace_without_members_says_so(tenant: Tenant) -> None:
+    """REL-3336: the platform's owner enters a new one, where nobody had been looked for and nobody turned anything on."""
+    client = signed_in(User.objects.create_superuser(email="root@a.example.org"))
+    Membership.unscoped.filter(workspace=tenant.workspace).delete()
+    at = f"/w/{tenant.workspace.slug}/"
+    for path in ("people/", "spending/", "servers/rules/"):
+        shown = client.get(f"{at}{path}").content.decode()
+        assert "This workspace has no members yet." in shown, path
+        assert "has that name or address" not in shown, path
+        assert "All members have turned it on" not in shown, path
+    for path in ("people/", "spending/"):
+        assert "has that name or address" in client.get(f"{at}{path}?q=x").content.decode(), path
+    listed = client.get("/admin/workspaces/membership/").content.decode()
+    assert "People become members by an invitation" in listed
