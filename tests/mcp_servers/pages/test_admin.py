@@ -126,24 +126,41 @@ def test_a_connection_test_tells_what_was_found(
         assert server.is_active is is_active
 
 
-def test_tools_are_switched_and_accepted(admin: Client, tenant: Tenant, trusted: McpServer) -> None:
-    """A tool's switches, its badges, and its new definition."""
+def test_tools_are_switched(admin: Client, tenant: Tenant, trusted: McpServer) -> None:
+    """A tool's switches, and its badges."""
     echo = tool_of(trusted, "echo")
     assert "Read-only" in admin.get(TOOLS).content.decode()
     admin.post(TOOLS, {"action": "switch_off", "_selected_action": [str(echo.pk)]})
     echo.refresh_from_db()
     assert not echo.is_enabled
-    McpTool.objects.for_workspace(tenant.workspace).filter(pk=echo.pk).update(
-        definition_hash="6" * 64
-    )
-    admin.post(TOOLS, {"action": "accept_definitions", "_selected_action": [str(echo.pk)]})
     response = admin.post(
         f"{TOOLS}{echo.pk}/change/", {"is_enabled": "on", "approval_override": "deny"}
     )
     assert response.status_code == 302
     echo.refresh_from_db()
-    assert (echo.is_enabled, echo.approval_override, echo.is_quarantined) == (True, "deny", False)
+    assert (echo.is_enabled, echo.approval_override) == (True, "deny")
     assert admin.get(f"{TOOLS}add/").status_code == 403
+
+
+def test_tools_are_accepted_where_they_are_shown(
+    admin: Client, tenant: Tenant, trusted: McpServer
+) -> None:
+    """REL-3318: the admin's pages show a part of a tool at most. They lead to the page that shows all of it."""
+    echo = tool_of(trusted, "echo")
+    review = f'<a href="/w/{tenant.workspace.slug}/servers/{trusted.pk}/review/">'
+    pages = (TOOLS, f"{TOOLS}{echo.pk}/change/")
+    assert all(review not in admin.get(page).content.decode() for page in pages)
+    McpTool.objects.for_workspace(tenant.workspace).filter(pk=echo.pk).update(
+        definition_hash="6" * 64, warnings=["Its name looks like another.", "It hides something."]
+    )
+    for page in pages:
+        text = admin.get(page).content.decode()
+        assert f"{review}changed; to be accepted</a>" in text
+    # Warnings are sentences, one on each line, and no JSON.
+    assert "Its name looks like another.<br>It hides something." in text
+    chosen = {"action": "accept_definitions", "_selected_action": [str(echo.pk)]}
+    admin.post(TOOLS, chosen)
+    assert tool_of(trusted, "echo").is_quarantined
 
 
 def test_the_catalogue_is_the_platform_owners_alone(
