@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import display_for_field
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -20,6 +21,7 @@ from mcp_servers.pages.admin.common import in_milliseconds, tell_report, tool_st
 from mcp_servers.pages.forms import ServerAdminForm
 from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
+from mcp_servers.registry.rights import may_manage
 from mcp_servers.registry.specs import target_label
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import MOST_ASKED, row_action
@@ -28,6 +30,7 @@ from workspaces.words.formats import moment
 from workspaces.words.local_times import written_locally
 
 if TYPE_CHECKING:
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
 
 
@@ -208,15 +211,16 @@ class McpServerAdmin(WorkspaceModelAdmin):
         self, request: HttpRequest, obj: McpServer, form: ServerAdminForm, change: bool
     ) -> None:
         """Save through the service, as the page and the REST interface do."""
+        actor = actor_of(request)
         if change:
-            saved = services.update_server(server=obj, draft=form.draft(), actor=actor_of(request))
+            saved = services.update_server(server=obj, draft=form.draft(), actor=actor)
         else:
             workspace = cast("WorkspaceRequest", request).workspace
             assert workspace is not None
-            saved = services.add_server(
-                workspace_id=workspace.pk, draft=form.draft(), actor=actor_of(request)
-            )
+            saved = services.add_server(workspace_id=workspace.pk, draft=form.draft(), actor=actor)
         obj.__dict__.update(saved.__dict__)
+        if not change or "is_active" in form.changed_data:
+            _look_first(saved, actor)
 
     def delete_model(self, request: HttpRequest, obj: McpServer) -> None:
         with telling(request):
@@ -292,7 +296,8 @@ class McpServerAdmin(WorkspaceModelAdmin):
         ),
     )
     def switch_on(self, request: HttpRequest, row: McpServer) -> None:
-        services.set_server_active(server=row, is_active=True, actor=actor_of(request))
+        actor = actor_of(request)
+        _look_first(services.set_server_active(server=row, is_active=True, actor=actor), actor)
 
     @row_action(
         _("Switch off"),
@@ -302,6 +307,16 @@ class McpServerAdmin(WorkspaceModelAdmin):
     )
     def switch_off(self, request: HttpRequest, row: McpServer) -> None:
         services.set_server_active(server=row, is_active=False, actor=actor_of(request))
+
+
+def _look_first(server: McpServer, actor: Actor) -> None:
+    """Have a server that nobody has looked at be tested for this person, as the page of servers does.
+
+    The next check would leave its tools for somebody to accept.
+    """
+    is_new = server.is_active and server.state.tools_listed_at is None
+    if is_new and may_manage(actor, server):
+        transaction.on_commit(partial(services.begin_first_look, server=server, actor=actor))
 
 
 def _count_of(tools: models.QuerySet[McpTool]) -> models.Subquery:

@@ -11,9 +11,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.registry import health, tasks
 from tests.factories import CANARY, Tenant, UserFactory, make_tenant, signed_in
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.factories import http_server, looked_at, stored_tool, tool_of
+from tests.mcp_servers.factories import (
+    http_server,
+    looked_at,
+    stored_tool,
+    tool_of,
+    zoo_server,
+)
+from tests.row_actions import act, notices
 
 SERVERS = "/admin/mcp_servers/mcpserver/"
 TOOLS = "/admin/mcp_servers/mcptool/"
@@ -102,6 +110,51 @@ def test_a_bad_form_says_what_is_wrong(
     assert response.status_code == 200
     assert words in response.content.decode()
     assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+@pytest.mark.parametrize("way", ["added", "switched on in the list", "switched on in the form"])
+def test_a_new_server_is_looked_at_for_whoever_brings_it(
+    admin: Client,
+    tenant: Tenant,
+    counting: CountingServer,
+    django_capture_on_commit_callbacks: Any,
+    way: str,
+) -> None:
+    """REL-3319: as on the page of servers. A check would leave its tools for somebody to accept."""
+    body = form(url=counting.url)
+    if way != "added":
+        admin.post(f"{SERVERS}add/", {key: body[key] for key in body if key != "is_active"})
+        assert health.due_servers() == []
+    with django_capture_on_commit_callbacks(execute=True):
+        if way == "added":
+            admin.post(f"{SERVERS}add/", body)
+        else:
+            server = McpServer.objects.for_workspace(tenant.workspace).get()
+            chosen = {"action": "switch_on", "_selected_action": [str(server.pk)]}
+            is_listed = way == "switched on in the list"
+            page = SERVERS if is_listed else f"{SERVERS}{server.pk}/change/"
+            admin.post(page, chosen if is_listed else body)
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert (server.is_active, server.state.status) == (True, "connecting")
+    # No check comes before.
+    assert health.due_servers() == []
+    tasks.look_first(str(tenant.workspace.pk), str(server.pk), str(tenant.admin.pk))
+    assert not tool_of(server, "echo").is_quarantined
+    # Once somebody has looked, switching it on again is no first look.
+    with django_capture_on_commit_callbacks(execute=True):
+        for action in ("switch_off", "switch_on"):
+            admin.post(SERVERS, {"action": action, "_selected_action": [str(server.pk)]})
+    server.refresh_from_db()
+    assert server.state.status != "connecting"
+
+
+def test_a_connection_test_tells_what_to_do(admin: Client, tenant: Tenant) -> None:
+    """REL-3320: as the page of servers does; and one tool is one tool."""
+    rows = [zoo_server(tenant, "probe"), zoo_server(tenant, "exit_at_once", name="ends")]
+    ends, works = notices(act(admin, SERVERS, "test_connections", *rows))
+    assert works.endswith(", 1 tool.")
+    assert "Often a variable, a path or an argument is missing or wrong." in ends
+    assert ends.endswith("The program said: configuration missing: SECRET_THING")
 
 
 def test_a_connection_test_tells_what_was_found(
