@@ -22,6 +22,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
@@ -120,6 +121,16 @@ class TrackedModelAdmin(ModelAdmin):
         if row is not None and connection.in_atomic_block:
             hold(request, row)
         return row
+
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponseRedirect:
+        """Say that a row is gone, and go on with its list. Django names its id, and leads to the first page."""
+        message = gettext("This %(kind)s does not exist any more. Perhaps somebody deleted it.")
+        messages.warning(request, message % {"kind": opts.verbose_name})
+        is_listed = self.has_view_permission(request)
+        name = f"{opts.app_label}_{opts.model_name}_changelist" if is_listed else "index"
+        return HttpResponseRedirect(reverse(f"{self.admin_site.name}:{name}"))
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """Show moments as the reader's browser writes them, as all other pages do."""

@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.core import mail
 from django.db import connection, models
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from chat.models import Bud, ModelProvider
+from chat.models import Bud, ModelProvider, ProviderModel
 from tests.factories import Tenant, UserFactory, make_tenant, signed_in
 from workspaces.models import Invitation, Membership, User
 from workspaces.pages.model_admin import TrackedModelAdmin
+from workspaces.words.formats import moment
+from workspaces.words.local_times import written_locally
 
 
 def test_a_refused_invitation_is_not_called_sent(tenant: Tenant) -> None:
@@ -38,6 +41,36 @@ def test_marks_that_nobody_sees_are_no_part_of_an_address_here_either(tenant: Te
     form = {"email": "\u200bnew@example.org\ufeff", "role": "member", "_save": "Save"}
     tenant.client("admin").post("/admin/workspaces/invitation/add/", form)
     assert Invitation.objects.for_workspace(tenant.workspace).get().email == "new@example.org"
+
+
+@pytest.mark.parametrize("page", ["change", "delete", "history"])
+def test_a_row_that_is_gone_leads_to_its_list(tenant: Tenant, page: str) -> None:
+    """REL-3321: when another tab has deleted it. The message names no id."""
+    client = tenant.client("admin")
+    row = ProviderModel.objects.create(workspace=tenant.workspace, model="m")
+    address = reverse(f"admin:chat_providermodel_{page}", args=[row.pk])
+    assert client.get(address).status_code == 200
+    row.delete()
+    for method in (client.get, client.post):
+        answer = method(address, follow=True)
+        assert answer.redirect_chain == [(reverse("admin:chat_providermodel_changelist"), 302)]
+        texts = [str(message) for message in answer.context["messages"]]
+        assert texts == [
+            "This provider model does not exist any more. Perhaps somebody deleted it."
+        ]
+
+
+def test_a_rows_history_has_the_readers_time(tenant: Tenant) -> None:
+    """REL-3322: as its list has; and one without entries says where others are."""
+    client = tenant.client("admin")
+    client.post(reverse("admin:chat_providermodel_add"), {"model": "m", "_save": "Save"})
+    row = ProviderModel.objects.for_workspace(tenant.workspace).get()
+    address = reverse("admin:chat_providermodel_history", args=[row.pk])
+    text = client.get(address).content.decode()
+    made = LogEntry.objects.get(object_id=str(row.pk)).action_time
+    assert str(written_locally(made, moment(made), "minute")) in text
+    LogEntry.objects.all().delete()
+    assert "Changes from other pages are in the audit log." in client.get(address).content.decode()
 
 
 def test_an_invitations_mail_leaves_once_it_is_committed(
