@@ -73,6 +73,15 @@ def test_a_rows_history_has_the_readers_time(tenant: Tenant) -> None:
     assert "Changes from other pages are in the audit log." in client.get(address).content.decode()
 
 
+def test_only_a_list_that_leaves_rows_out_offers_all_of_them(tenant: Tenant) -> None:
+    """REL-3324: also one whose rows nobody counts."""
+    page = reverse("admin:chat_turn_changelist")
+    client = tenant.client("admin")
+    assert "Show all" not in client.get(page).content.decode()
+    assert "0 results (<a" in client.get(page, {"q": "nothing"}).content.decode()
+    assert "0 results (<a" in client.get(page, {"rating__exact": "up"}).content.decode()
+
+
 def test_an_invitations_mail_leaves_once_it_is_committed(
     transactional_db: None, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
