@@ -34,9 +34,13 @@ if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
 
 
+def _field(name: str) -> models.Field[Any, Any]:
+    return cast("models.Field[Any, Any]", ServerState._meta.get_field(name))
+
+
 def _of_state(name: str) -> Callable[[McpServer], Any]:
     """A column of a server's state, for lists and pages of servers."""
-    field = cast("models.Field[Any, Any]", ServerState._meta.get_field(name))
+    field = _field(name)
 
     def column(server: McpServer) -> Any:
         value = getattr(server.state, name)
@@ -46,6 +50,14 @@ def _of_state(name: str) -> Callable[[McpServer], Any]:
 
     column.__name__ = name
     return admin.display(description=field.verbose_name, ordering=f"state__{name}")(column)
+
+
+@admin.display(description=_field("resolved_transport").verbose_name)
+def resolved_transport(server: McpServer) -> str | None:
+    """What works, where the choice was left to the platform."""
+    found = server.state.resolved_transport
+    names = dict(McpServer._meta.get_field("transport").flatchoices)
+    return str(names.get(found, found)) or None
 
 
 @admin.display(description=_("server version"))
@@ -65,13 +77,19 @@ STATE: Final[dict[str, Callable[[McpServer], Any]]] = {
         name: _of_state(name)
         for name in (
             *("status", "status_reason", "last_connected_at", "last_checked_at"),
-            *("consecutive_failures", "resolved_transport", "protocol_revision"),
+            "consecutive_failures",
         )
     },
+    "resolved_transport": resolved_transport,
+    "protocol_revision": _of_state("protocol_revision"),
     "latency_ms": latency,
     "server_version": server_version,
     **{name: _of_state(name) for name in ("tools_listed_at", "lists_stale_at", "instructions")},
 }
+
+
+_STORED: Final = ("stored_secrets", "callback_addresses", "clears_secrets")
+"""What only a server has that is there."""
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -181,10 +199,17 @@ class McpServerAdmin(WorkspaceModelAdmin):
         return super().has_change_permission(request, obj)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Of somebody's own server only that it exists, where, and how it is."""
+        """Of somebody's own server only that it exists, where, and how it is; a new one has no state yet."""
         if obj is not None and obj.owner_id is not None:
             return ((None, {"fields": ("name", "owner", "where", STATE["status"], "is_active")}),)
-        return super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is not None:
+            return fieldsets
+        return [
+            (name, {**options, "fields": [one for one in options["fields"] if one not in _STORED]})
+            for name, options in fieldsets
+            if options["fields"][0] not in STATE.values()
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.owner_id is not None:
@@ -243,21 +268,19 @@ class McpServerAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Register at the issuer"))
     def callback_addresses(self, server: McpServer) -> str:
         """Where a client that somebody registers by hand has to send people back to."""
-        return "–" if server._state.adding else "\n".join(callback_urls(server.pk))
+        return "\n".join(callback_urls(server.pk))
 
     @admin.display(description=_("Stored"))
     def stored_secrets(self, server: McpServer) -> str:
         stored = {
-            "headers": server.headers,
-            "environment": server.env,
-            "credentials": server.auth_config,
+            gettext("headers"): server.headers,
+            gettext("environment"): server.env,
+            gettext("credentials"): server.auth_config,
         }
-        return ", ".join(name for name, secret in stored.items() if secret) or "nothing"
+        return ", ".join(name for name, secret in stored.items() if secret) or gettext("nothing")
 
     @admin.display(description=_("Tools"))
     def tool_list(self, server: McpServer) -> SafeString:
-        if server._state.adding:
-            return SafeString("–")
         tools = McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
         return format_html(
             "<ul>{}</ul>",

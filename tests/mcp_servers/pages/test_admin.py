@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -110,6 +111,26 @@ def test_a_bad_form_says_what_is_wrong(
     assert response.status_code == 200
     assert words in response.content.decode()
     assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
+
+
+def test_a_new_server_is_asked_only_what_it_has(
+    admin: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """REL-3327: nothing is stored of it, and nobody has connected. Later its transport is named in words."""
+    of_stored = (
+        "Leave empty to keep the current one",
+        "Delete all stored",
+        "Register at the issuer",
+    )
+    of_state = ("Consecutive failures", "Resolved transport", "Stored</")
+    text = admin.get(f"{SERVERS}add/").content.decode()
+    assert not [words for words in (*of_stored, *of_state) if words in text]
+    server = looked_at(tenant, http_server(tenant, counting.url, name="counting"))
+    text = admin.get(f"{SERVERS}{server.pk}/change/").content.decode()
+    assert not [words for words in of_stored if words not in text]
+    assert "Resolved transport" in text
+    # Among the choices of the transport, and where it says what works.
+    assert re.sub(r"\s+", "", text).count(">StreamableHTTP<") == 2
 
 
 @pytest.mark.parametrize("way", ["added", "switched on in the list", "switched on in the form"])
