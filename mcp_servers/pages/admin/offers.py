@@ -15,7 +15,7 @@ from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
 from mcp_servers.pages.admin.common import OfServerAdmin, in_milliseconds, tool_state
-from mcp_servers.pages.cards import badges_of, unchecked_results
+from mcp_servers.pages.cards import badges_of, offer_of, unchecked_results
 from mcp_servers.registry import services
 from workspaces.pages.model_admin import ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import row_action
@@ -30,7 +30,7 @@ class SwitchedAdmin(OfServerAdmin):
     """What servers offer, each switched on or off."""
 
     manage_permission = Permission.MANAGE_SERVERS
-    list_select_related = ("server",)
+    list_select_related: tuple[str, ...] = ("server",)
     actions: tuple[str, ...] = ("switch_on", "switch_off")
 
     def switch(self, row: Any, *, is_enabled: bool, actor: Actor) -> None:
@@ -76,7 +76,7 @@ class McpToolAdmin(SwitchedAdmin):
     list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
     list_select_related = ("server", "workspace")
     list_filter = ("is_enabled", "approval_override")
-    search_fields = ("name", "title")
+    search_fields = ("name", "title", "server__name")
     fieldsets = (
         (None, {"fields": _ABOUT_TOOL}),
         (_("Use"), {"fields": ("is_enabled", "approval_override")}),
@@ -190,7 +190,7 @@ class McpResourceAdmin(SwitchedAdmin):
     )
     list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
     list_filter = ("is_enabled", "is_template")
-    search_fields = ("uri", "name", "title")
+    search_fields = ("uri", "name", "title", "server__name")
     readonly_fields = (
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
         *("is_watched", "changed_at", "first_seen_at", "last_seen_at", "removed_at"),
@@ -232,13 +232,13 @@ class McpPromptAdmin(SwitchedAdmin):
     where_from = _("Some servers bring prompts, which people begin a message with.")
     list_display = ("__str__", "server", "is_enabled", "removed_at")
     list_filter = ("is_enabled",)
-    search_fields = ("name", "title")
+    search_fields = ("name", "title", "server__name")
     readonly_fields = (
-        *("server", "name", "title", "description", "arguments"),
+        *("server", "name", "title", "description", "takes"),
         *("first_seen_at", "last_seen_at", "removed_at"),
     )
     fieldsets = (
-        (None, {"fields": ("server", "name", "title", "description", "arguments", "is_enabled")}),
+        (None, {"fields": ("server", "name", "title", "description", "takes", "is_enabled")}),
         (
             _("Advanced"),
             {
@@ -258,6 +258,11 @@ class McpPromptAdmin(SwitchedAdmin):
         ngettext_lazy("%(count)s prompt switched off.", "%(count)s prompts switched off.", "count"),
         is_enabled=False,
     )
+
+    @admin.display(description=_("Arguments"))
+    def takes(self, prompt: McpPrompt) -> str:
+        """In the words of the server's own page."""
+        return offer_of(prompt).facts
 
 
 @admin.register(HealthCheck)

@@ -10,8 +10,16 @@ from django.db import connection
 from django.forms import JSONField
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.models import (
+    HealthCheck,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    StdioProgram,
+)
 from mcp_servers.registry import health, tasks
 from tests.factories import CANARY, Tenant, UserFactory, make_tenant, signed_in
 from tests.fakes.mcp_server import CountingServer
@@ -214,6 +222,36 @@ def test_tools_are_switched(admin: Client, tenant: Tenant, trusted: McpServer) -
     echo.refresh_from_db()
     assert (echo.is_enabled, echo.approval_override) == (True, "deny")
     assert admin.get(f"{TOOLS}add/").status_code == 403
+
+
+def test_what_servers_offer_is_found_by_their_name(admin: Client, tenant: Tenant) -> None:
+    """REL-3328: tools, resources and prompts; the lists show it beside each."""
+    for name in ("garden", "kitchen"):
+        server = http_server(tenant, f"https://{name}.example.org/mcp", name=name)
+        stored_tool(server, f"dig_{server.name[0]}")
+        both = {"workspace": tenant.workspace, "server": server, "last_seen_at": timezone.now()}
+        McpResource.objects.create(**both, uri=f"note://{name[0]}")
+        McpPrompt.objects.create(**both, name=f"ask_{name[0]}")
+    for kind in ("mcptool", "mcpresource", "mcpprompt"):
+        listed = admin.get(f"/admin/mcp_servers/{kind}/", {"q": "garden"}).context["cl"]
+        assert [row.server.name for row in listed.queryset] == ["garden"]
+
+
+def test_prompts_and_checks_are_told_in_words(admin: Client, tenant: Tenant) -> None:
+    """REL-3329: what a prompt takes was JSON; the head of a check had a code, and another time than the page."""
+    server = http_server(tenant, "https://example.org/mcp", name="garden")
+    both = {"workspace": tenant.workspace, "server": server}
+    argument = {"name": "plant", "required": True, "title": "", "description": ""}
+    prompt = McpPrompt.objects.create(
+        **both, name="ask", arguments=[argument], last_seen_at=timezone.now()
+    )
+    text = admin.get(f"/admin/mcp_servers/mcpprompt/{prompt.pk}/change/").content.decode()
+    assert "Takes plant (required)" in text
+    assert "&quot;required&quot;" not in text
+    for is_ok, words in ((True, "garden answered"), (False, "garden did not answer")):
+        check = HealthCheck.objects.create(**both, checked_at=timezone.now(), is_ok=is_ok)
+        page = admin.get(f"/admin/mcp_servers/healthcheck/{check.pk}/change/").content.decode()
+        assert words in page
 
 
 def test_tools_are_accepted_where_they_are_shown(
