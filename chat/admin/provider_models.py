@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin
+from django.core.validators import MinValueValidator
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
@@ -13,6 +14,8 @@ from unfold.admin import TabularInline
 from chat.models import ModelProvider, ProviderModel
 from chat.services.offered_models import offered_models
 from chat.services.provider_models import (
+    BELOW_ZERO,
+    PRICES,
     add_known_model,
     change_known_model,
     model_draft_of,
@@ -80,7 +83,7 @@ def save_row(row: ProviderModel, *, workspace_id: UUID, actor: Actor) -> None:
 
 
 class _TellsWhatWasFound(forms.ModelForm):
-    """Where an ability may be left to what was found, the choice says what that is."""
+    """Where an ability may be left to what was found, the choice says what that is. Prices are refused at their fields."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -89,6 +92,9 @@ class _TellsWhatWasFound(forms.ModelForm):
             labels = {None: _("Automatic"), True: _("Automatic: yes"), False: _("Automatic: no")}
             field = cast("forms.TypedChoiceField", self.fields[name])
             field.choices = [("", labels[found]), (True, _("Yes")), (False, _("No"))]
+        for name in PRICES:
+            # The service would refuse it, too, but then what somebody has typed is gone.
+            self.fields[name].validators.append(MinValueValidator(0, BELOW_ZERO))
 
 
 class ProviderModelRowForm(NoticesOthers, _TellsWhatWasFound):

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chat.models import ModelProvider, ProviderModel
 from chat.services.providers import ModelDraft, refuse_withheld
@@ -17,7 +18,8 @@ from workspaces.changes import record_created, record_deleted, tracked_change
 from workspaces.errors import InvalidInput
 from workspaces.roles import Permission, require
 
-_PRICES: Final = ("prompt_price", "cached_price", "completion_price")
+PRICES: Final = ("prompt_price", "cached_price", "completion_price")
+BELOW_ZERO: Final = gettext_lazy("A price is not below zero.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +93,10 @@ def remove_known_model(*, row: ProviderModel, actor: Actor) -> None:
 def _save(row: ProviderModel, draft: KnownModelDraft) -> None:
     if draft.provider is not None:
         refuse_withheld(draft.provider, draft.model, "model")
-    for name in _PRICES:
+    for name in PRICES:
         price = getattr(draft, name)
         if price is not None and price < 0:
-            raise InvalidInput(fields={name: [_("A price is not below zero.")]})
+            raise InvalidInput(fields={name: [str(BELOW_ZERO)]})
     for one in fields(draft):
         setattr(row, one.name, getattr(draft, one.name))
     try:

@@ -34,7 +34,8 @@ class HealthCheck(WorkspaceModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.checked_at:%Y-%m-%d %H:%M:%S} {'ok' if self.is_ok else 'failed'}"
+        text = _("%(server)s answered") if self.is_ok else _("%(server)s did not answer")
+        return str(text) % {"server": self.server.name}
 
 
 class TraceMessage(WrittenOften, WorkspaceModel):

@@ -301,7 +301,6 @@ ADMIN: Final[Mapping[str, Operations]] = {
     "mcp_servers.McpTool change": "PATCH tools/{id}/",
     "mcp_servers.McpTool switch_on": "PATCH tools/{id}/",
     "mcp_servers.McpTool switch_off": "PATCH tools/{id}/",
-    "mcp_servers.McpTool accept_definitions": "POST tools/{id}/accept/",
     "mcp_servers.McpTool approval_confirm": "PATCH tools/{id}/",
     "mcp_servers.McpTool approval_auto": "PATCH tools/{id}/",
     "mcp_servers.McpTool approval_deny": "PATCH tools/{id}/",

@@ -177,6 +177,29 @@ def test_each_field_of_a_providers_models_has_a_name(tenant: Tenant) -> None:
     assert not [field for field in fields if "aria-label=" not in field]
 
 
+@pytest.mark.parametrize("field", ["prompt_price", "cached_price", "completion_price"])
+def test_a_price_below_zero_is_refused_at_its_field(tenant: Tenant, field: str) -> None:
+    """REL-3323: what else was typed stays, on the model's page and in its provider's table."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="p", base_url="https://m.example.org", default_model="m"
+    )
+    client = tenant.client("admin")
+    answer = client.post(reverse("admin:chat_providermodel_add"), {"model": "typed", field: "-1"})
+    assert answer.status_code == 200
+    form = answer.context["adminform"].form
+    assert form.errors == {field: ["A price is not below zero."]}
+    assert 'value="typed"' in answer.content.decode()
+    sizes = {"TOTAL_FORMS": "1", "INITIAL_FORMS": "0", "MIN_NUM_FORMS": "0", "MAX_NUM_FORMS": "99"}
+    table = {f"known_models-{name}": value for name, value in sizes.items()}
+    row = {"known_models-0-model": "typed", f"known_models-0-{field}": "-1"}
+    values = {"name": "renamed", "base_url": provider.base_url, "default_model": "m"}
+    answer = client.post(change_page(provider), {**values, **table, **row})
+    assert "A price is not below zero." in answer.content.decode()
+    assert 'value="typed"' in answer.content.decode()
+    provider.refresh_from_db()
+    assert provider.name == "p"
+
+
 def test_a_provider_with_thousands_of_models_keeps_a_form_that_can_be_saved(tenant: Tenant) -> None:
     """REL-734: its models are then changed one by one, and an address that may not be called is told at its field."""
     provider = ModelProvider.objects.create(

@@ -199,6 +199,33 @@ def test_a_view_of_a_list_is_saved_changed_and_deleted_by_keyboard(
     expect(link).to_have_count(0)
 
 
+def test_a_list_is_filtered_by_keyboard(new_context: NewContext) -> None:
+    """REL-3325: the filters open and close by their button, and the focus goes in and comes back.
+
+    REL-3326: the open page is in sight in the list of pages, which is longer than the screen.
+    """
+    page = new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True).new_page()
+    enter(page, ADMIN, at="/admin/mcp_servers/mcptool/")
+    here = page.get_by_role("navigation", name="Admin").locator("[aria-current=page]")
+    expect(here).to_be_in_viewport(ratio=1)
+    button = page.get_by_role("button", name="Filters")
+    for ends_by in ("Escape", "Enter"):
+        page.get_by_role("textbox", name="Type to search").focus()
+        page.keyboard.press("Tab")
+        expect(button).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(button).to_have_attribute("aria-expanded", "true")
+        first = page.locator("#changelist-filter a").first
+        expect(first).to_be_focused()
+        page.keyboard.press("Tab")
+        if ends_by == "Escape":
+            page.keyboard.press("Escape")
+            expect(button).to_be_focused()
+            expect(first).not_to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**is_enabled__exact=1**")
+
+
 def test_the_admin_works_where_the_browser_keeps_nothing(new_context: NewContext) -> None:
     """REL-2152: the list of pages opens on a phone, selected rows have their actions, and no script fails.
 

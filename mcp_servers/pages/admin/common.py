@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from mcp_servers.models import McpServer, McpTool
 from mcp_servers.registry.services import ConnectionReport
@@ -48,19 +49,23 @@ def in_milliseconds(took: int | None) -> str | None:
 def tell_report(request: HttpRequest, server: McpServer, report: ConnectionReport) -> None:
     """Say on the page what came of a look."""
     if report.ok:
-        message = _(
-            "%(name)s: connected in %(latency)s ms, protocol %(protocol)s, %(tools)s tools."
+        count = report.tool_count or 0
+        message = ngettext(
+            "%(name)s: connected in %(latency)s, protocol %(protocol)s, %(tools)s tool.",
+            "%(name)s: connected in %(latency)s, protocol %(protocol)s, %(tools)s tools.",
+            count,
         ) % {
             "name": server.name,
-            "latency": report.latency_ms,
+            "latency": in_milliseconds(report.latency_ms),
             "protocol": report.protocol_revision,
-            "tools": report.tool_count,
+            "tools": whole(count),
         }
         messages.success(request, f"{message} {report.message}".strip())
     else:
-        messages.error(
-            request, _("%(name)s: %(message)s") % {"name": server.name, "message": report.message}
-        )
+        message = _("%(name)s: %(message)s") % {"name": server.name, "message": report.message}
+        words = _("The program said: %(words)s") % {"words": report.output}
+        parts = (message, report.advice, words if report.output else "")
+        messages.error(request, " ".join(filter(None, parts)))
 
 
 class ReadOnlyAdmin(ReadOnly, WorkspaceModelAdmin):

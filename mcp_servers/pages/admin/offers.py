@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from mcp_servers.models import ApprovalOverride, HealthCheck, McpPrompt, McpResource, McpTool
 from mcp_servers.pages.admin.common import OfServerAdmin, in_milliseconds, tool_state
-from mcp_servers.pages.cards import badges_of, unchecked_results
+from mcp_servers.pages.cards import badges_of, offer_of, unchecked_results
 from mcp_servers.registry import services
 from workspaces.pages.model_admin import ReadOnly, actor_of, telling
 from workspaces.pages.row_actions import row_action
@@ -28,7 +30,7 @@ class SwitchedAdmin(OfServerAdmin):
     """What servers offer, each switched on or off."""
 
     manage_permission = Permission.MANAGE_SERVERS
-    list_select_related = ("server",)
+    list_select_related: tuple[str, ...] = ("server",)
     actions: tuple[str, ...] = ("switch_on", "switch_off")
 
     def switch(self, row: Any, *, is_enabled: bool, actor: Actor) -> None:
@@ -62,18 +64,19 @@ def _override(override: ApprovalOverride, description: Text, done: Any) -> Any:
 
 _ABOUT_TOOL: Final = (
     *("name", "server", "title", "description"),
-    *("badges", "state", "warnings", "results"),
+    *("badges", "state", "warned_of", "results"),
 )
 
 
 @admin.register(McpTool)
 class McpToolAdmin(SwitchedAdmin):
-    """Tools of the workspace's servers: which are on, which ask first, which definitions are accepted."""
+    """Tools of the workspace's servers: which are on, and which ask first. They are accepted on the page that shows them."""
 
     where_from = _("Servers bring them. Add one under “Servers”.")
     list_display = ("name", "server", "badges", "is_enabled", "approval_override", "state")
+    list_select_related = ("server", "workspace")
     list_filter = ("is_enabled", "approval_override")
-    search_fields = ("name", "title")
+    search_fields = ("name", "title", "server__name")
     fieldsets = (
         (None, {"fields": _ABOUT_TOOL}),
         (_("Use"), {"fields": ("is_enabled", "approval_override")}),
@@ -94,8 +97,8 @@ class McpToolAdmin(SwitchedAdmin):
         *("approved_definition", "cache_seconds", "first_seen_at", "last_seen_at"),
     )
     actions = (
-        *(*SwitchedAdmin.actions, "accept_definitions", "approval_confirm"),
-        *("approval_auto", "approval_deny", "approval_inherit"),
+        *(*SwitchedAdmin.actions, "approval_confirm", "approval_auto"),
+        *("approval_deny", "approval_inherit"),
     )
 
     switch_on = _switch(
@@ -132,21 +135,23 @@ class McpToolAdmin(SwitchedAdmin):
 
     @admin.display(description=_("State"))
     def state(self, tool: McpTool) -> str:
-        return tool_state(tool)
+        """In words. What waits to be accepted leads to the page that shows it, since this one shows only a part."""
+        words = tool_state(tool)
+        if tool.is_removed or tool.problem or not tool.is_quarantined:
+            return words
+        url = reverse("mcp_servers:review", args=[tool.workspace.slug, tool.server_id])
+        return format_html('<a href="{}">{}</a>', url, words)
+
+    @admin.display(description=_("Warnings"))
+    def warned_of(self, tool: McpTool) -> str | None:
+        """Each on a line."""
+        return "\n".join(tool.warnings) or None
 
     @admin.display(description=_("Structured results"))
     def results(self, tool: McpTool) -> str | None:
         if tool.output_problem:
             return unchecked_results(tool)
         return _now("Checked against the output schema.") if tool.output_schema else None
-
-    @row_action(
-        _("Accept the present definition"),
-        done=ngettext_lazy("%(count)s tool accepted.", "%(count)s tools accepted.", "count"),
-        permissions=["change"],
-    )
-    def accept_definitions(self, request: HttpRequest, row: McpTool) -> None:
-        services.accept_definition(tool=row, actor=actor_of(request))
 
     approval_confirm = _override(
         ApprovalOverride.CONFIRM,
@@ -185,7 +190,7 @@ class McpResourceAdmin(SwitchedAdmin):
     )
     list_display = ("__str__", "server", "is_template", "mime_type", "is_enabled", "removed_at")
     list_filter = ("is_enabled", "is_template")
-    search_fields = ("uri", "name", "title")
+    search_fields = ("uri", "name", "title", "server__name")
     readonly_fields = (
         *("server", "uri", "is_template", "name", "title", "description", "mime_type", "size"),
         *("is_watched", "changed_at", "first_seen_at", "last_seen_at", "removed_at"),
@@ -227,13 +232,13 @@ class McpPromptAdmin(SwitchedAdmin):
     where_from = _("Some servers bring prompts, which people begin a message with.")
     list_display = ("__str__", "server", "is_enabled", "removed_at")
     list_filter = ("is_enabled",)
-    search_fields = ("name", "title")
+    search_fields = ("name", "title", "server__name")
     readonly_fields = (
-        *("server", "name", "title", "description", "arguments"),
+        *("server", "name", "title", "description", "takes"),
         *("first_seen_at", "last_seen_at", "removed_at"),
     )
     fieldsets = (
-        (None, {"fields": ("server", "name", "title", "description", "arguments", "is_enabled")}),
+        (None, {"fields": ("server", "name", "title", "description", "takes", "is_enabled")}),
         (
             _("Advanced"),
             {
@@ -253,6 +258,11 @@ class McpPromptAdmin(SwitchedAdmin):
         ngettext_lazy("%(count)s prompt switched off.", "%(count)s prompts switched off.", "count"),
         is_enabled=False,
     )
+
+    @admin.display(description=_("Arguments"))
+    def takes(self, prompt: McpPrompt) -> str:
+        """In the words of the server's own page."""
+        return offer_of(prompt).facts
 
 
 @admin.register(HealthCheck)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import display_for_field
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -20,6 +21,7 @@ from mcp_servers.pages.admin.common import in_milliseconds, tell_report, tool_st
 from mcp_servers.pages.forms import ServerAdminForm
 from mcp_servers.pages.forms.limits import LIMITS
 from mcp_servers.registry import services
+from mcp_servers.registry.rights import may_manage
 from mcp_servers.registry.specs import target_label
 from workspaces.pages.model_admin import WorkspaceModelAdmin, actor_of, telling
 from workspaces.pages.row_actions import MOST_ASKED, row_action
@@ -28,12 +30,17 @@ from workspaces.words.formats import moment
 from workspaces.words.local_times import written_locally
 
 if TYPE_CHECKING:
+    from workspaces.actors import Actor
     from workspaces.middleware import WorkspaceRequest
+
+
+def _field(name: str) -> models.Field[Any, Any]:
+    return cast("models.Field[Any, Any]", ServerState._meta.get_field(name))
 
 
 def _of_state(name: str) -> Callable[[McpServer], Any]:
     """A column of a server's state, for lists and pages of servers."""
-    field = cast("models.Field[Any, Any]", ServerState._meta.get_field(name))
+    field = _field(name)
 
     def column(server: McpServer) -> Any:
         value = getattr(server.state, name)
@@ -43,6 +50,14 @@ def _of_state(name: str) -> Callable[[McpServer], Any]:
 
     column.__name__ = name
     return admin.display(description=field.verbose_name, ordering=f"state__{name}")(column)
+
+
+@admin.display(description=_field("resolved_transport").verbose_name)
+def resolved_transport(server: McpServer) -> str | None:
+    """What works, where the choice was left to the platform."""
+    found = server.state.resolved_transport
+    names = dict(McpServer._meta.get_field("transport").flatchoices)
+    return str(names.get(found, found)) or None
 
 
 @admin.display(description=_("server version"))
@@ -62,13 +77,19 @@ STATE: Final[dict[str, Callable[[McpServer], Any]]] = {
         name: _of_state(name)
         for name in (
             *("status", "status_reason", "last_connected_at", "last_checked_at"),
-            *("consecutive_failures", "resolved_transport", "protocol_revision"),
+            "consecutive_failures",
         )
     },
+    "resolved_transport": resolved_transport,
+    "protocol_revision": _of_state("protocol_revision"),
     "latency_ms": latency,
     "server_version": server_version,
     **{name: _of_state(name) for name in ("tools_listed_at", "lists_stale_at", "instructions")},
 }
+
+
+_STORED: Final = ("stored_secrets", "callback_addresses", "clears_secrets")
+"""What only a server has that is there."""
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -178,10 +199,17 @@ class McpServerAdmin(WorkspaceModelAdmin):
         return super().has_change_permission(request, obj)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Of somebody's own server only that it exists, where, and how it is."""
+        """Of somebody's own server only that it exists, where, and how it is; a new one has no state yet."""
         if obj is not None and obj.owner_id is not None:
             return ((None, {"fields": ("name", "owner", "where", STATE["status"], "is_active")}),)
-        return super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is not None:
+            return fieldsets
+        return [
+            (name, {**options, "fields": [one for one in options["fields"] if one not in _STORED]})
+            for name, options in fieldsets
+            if options["fields"][0] not in STATE.values()
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.owner_id is not None:
@@ -208,15 +236,16 @@ class McpServerAdmin(WorkspaceModelAdmin):
         self, request: HttpRequest, obj: McpServer, form: ServerAdminForm, change: bool
     ) -> None:
         """Save through the service, as the page and the REST interface do."""
+        actor = actor_of(request)
         if change:
-            saved = services.update_server(server=obj, draft=form.draft(), actor=actor_of(request))
+            saved = services.update_server(server=obj, draft=form.draft(), actor=actor)
         else:
             workspace = cast("WorkspaceRequest", request).workspace
             assert workspace is not None
-            saved = services.add_server(
-                workspace_id=workspace.pk, draft=form.draft(), actor=actor_of(request)
-            )
+            saved = services.add_server(workspace_id=workspace.pk, draft=form.draft(), actor=actor)
         obj.__dict__.update(saved.__dict__)
+        if not change or "is_active" in form.changed_data:
+            _look_first(saved, actor)
 
     def delete_model(self, request: HttpRequest, obj: McpServer) -> None:
         with telling(request):
@@ -239,21 +268,19 @@ class McpServerAdmin(WorkspaceModelAdmin):
     @admin.display(description=_("Register at the issuer"))
     def callback_addresses(self, server: McpServer) -> str:
         """Where a client that somebody registers by hand has to send people back to."""
-        return "–" if server._state.adding else "\n".join(callback_urls(server.pk))
+        return "\n".join(callback_urls(server.pk))
 
     @admin.display(description=_("Stored"))
     def stored_secrets(self, server: McpServer) -> str:
         stored = {
-            "headers": server.headers,
-            "environment": server.env,
-            "credentials": server.auth_config,
+            gettext("headers"): server.headers,
+            gettext("environment"): server.env,
+            gettext("credentials"): server.auth_config,
         }
-        return ", ".join(name for name, secret in stored.items() if secret) or "nothing"
+        return ", ".join(name for name, secret in stored.items() if secret) or gettext("nothing")
 
     @admin.display(description=_("Tools"))
     def tool_list(self, server: McpServer) -> SafeString:
-        if server._state.adding:
-            return SafeString("–")
         tools = McpTool.objects.for_workspace(server.workspace_id).filter(server=server)
         return format_html(
             "<ul>{}</ul>",
@@ -292,7 +319,8 @@ class McpServerAdmin(WorkspaceModelAdmin):
         ),
     )
     def switch_on(self, request: HttpRequest, row: McpServer) -> None:
-        services.set_server_active(server=row, is_active=True, actor=actor_of(request))
+        actor = actor_of(request)
+        _look_first(services.set_server_active(server=row, is_active=True, actor=actor), actor)
 
     @row_action(
         _("Switch off"),
@@ -302,6 +330,16 @@ class McpServerAdmin(WorkspaceModelAdmin):
     )
     def switch_off(self, request: HttpRequest, row: McpServer) -> None:
         services.set_server_active(server=row, is_active=False, actor=actor_of(request))
+
+
+def _look_first(server: McpServer, actor: Actor) -> None:
+    """Have a server that nobody has looked at be tested for this person, as the page of servers does.
+
+    The next check would leave its tools for somebody to accept.
+    """
+    is_new = server.is_active and server.state.tools_listed_at is None
+    if is_new and may_manage(actor, server):
+        transaction.on_commit(partial(services.begin_first_look, server=server, actor=actor))
 
 
 def _count_of(tools: models.QuerySet[McpTool]) -> models.Subquery:

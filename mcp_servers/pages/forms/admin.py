@@ -22,6 +22,7 @@ from mcp_servers.pages.forms.add import AddServerForm
 from mcp_servers.pages.forms.common import (
     KEPT_SECRET_HELP,
     NAME_LABEL,
+    SECRET_HELP,
     SECRET_LABEL,
     add_domain_error,
     read_auth,
@@ -51,6 +52,12 @@ _AS_ON_PAGE: Final = (
     *("uses_instructions", "sampling_daily_tokens", "sampling_model", "log_level"),
 )
 """What is called, and explained, as on the product's own page of the server."""
+
+_HELP_OF_NEW: Final = {
+    "auth_secret": SECRET_HELP,
+    "headers": AddServerForm.base_fields["headers"].help_text,
+    "env": _("One NAME=value on each line. Stored encrypted, and never shown again."),
+}
 
 LimitFields: Any = type(
     "LimitFields",
@@ -152,6 +159,10 @@ class ServerAdminForm(AsksForSecretsAgain, LimitFields, forms.ModelForm):
                 **(kwargs.get("initial") or {}),
             }
         super().__init__(*args, **kwargs)
+        if server is None:
+            # Nothing is stored yet that an empty field could keep.
+            for name, text in _HELP_OF_NEW.items():
+                self.fields[name].help_text = text
         if "account_use" in self.fields:  # not on the page of somebody's own server
             self.fields["account_use"].required = False
         if server is not None and server.program is not None and "program" in self.fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,11 +10,27 @@ from django.db import connection
 from django.forms import JSONField
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from mcp_servers.models import McpServer, McpTool, StdioProgram
+from mcp_servers.models import (
+    HealthCheck,
+    McpPrompt,
+    McpResource,
+    McpServer,
+    McpTool,
+    StdioProgram,
+)
+from mcp_servers.registry import health, tasks
 from tests.factories import CANARY, Tenant, UserFactory, make_tenant, signed_in
 from tests.fakes.mcp_server import CountingServer
-from tests.mcp_servers.factories import http_server, looked_at, stored_tool, tool_of
+from tests.mcp_servers.factories import (
+    http_server,
+    looked_at,
+    stored_tool,
+    tool_of,
+    zoo_server,
+)
+from tests.row_actions import act, notices
 
 SERVERS = "/admin/mcp_servers/mcpserver/"
 TOOLS = "/admin/mcp_servers/mcptool/"
@@ -104,6 +121,71 @@ def test_a_bad_form_says_what_is_wrong(
     assert McpServer.objects.for_workspace(tenant.workspace).count() == 0
 
 
+def test_a_new_server_is_asked_only_what_it_has(
+    admin: Client, tenant: Tenant, counting: CountingServer
+) -> None:
+    """REL-3327: nothing is stored of it, and nobody has connected. Later its transport is named in words."""
+    of_stored = (
+        "Leave empty to keep the current one",
+        "Delete all stored",
+        "Register at the issuer",
+    )
+    of_state = ("Consecutive failures", "Resolved transport", "Stored</")
+    text = admin.get(f"{SERVERS}add/").content.decode()
+    assert not [words for words in (*of_stored, *of_state) if words in text]
+    server = looked_at(tenant, http_server(tenant, counting.url, name="counting"))
+    text = admin.get(f"{SERVERS}{server.pk}/change/").content.decode()
+    assert not [words for words in of_stored if words not in text]
+    assert "Resolved transport" in text
+    # Among the choices of the transport, and where it says what works.
+    assert re.sub(r"\s+", "", text).count(">StreamableHTTP<") == 2
+
+
+@pytest.mark.parametrize("way", ["added", "switched on in the list", "switched on in the form"])
+def test_a_new_server_is_looked_at_for_whoever_brings_it(
+    admin: Client,
+    tenant: Tenant,
+    counting: CountingServer,
+    django_capture_on_commit_callbacks: Any,
+    way: str,
+) -> None:
+    """REL-3319: as on the page of servers. A check would leave its tools for somebody to accept."""
+    body = form(url=counting.url)
+    if way != "added":
+        admin.post(f"{SERVERS}add/", {key: body[key] for key in body if key != "is_active"})
+        assert health.due_servers() == []
+    with django_capture_on_commit_callbacks(execute=True):
+        if way == "added":
+            admin.post(f"{SERVERS}add/", body)
+        else:
+            server = McpServer.objects.for_workspace(tenant.workspace).get()
+            chosen = {"action": "switch_on", "_selected_action": [str(server.pk)]}
+            is_listed = way == "switched on in the list"
+            page = SERVERS if is_listed else f"{SERVERS}{server.pk}/change/"
+            admin.post(page, chosen if is_listed else body)
+    server = McpServer.objects.for_workspace(tenant.workspace).get()
+    assert (server.is_active, server.state.status) == (True, "connecting")
+    # No check comes before.
+    assert health.due_servers() == []
+    tasks.look_first(str(tenant.workspace.pk), str(server.pk), str(tenant.admin.pk))
+    assert not tool_of(server, "echo").is_quarantined
+    # Once somebody has looked, switching it on again is no first look.
+    with django_capture_on_commit_callbacks(execute=True):
+        for action in ("switch_off", "switch_on"):
+            admin.post(SERVERS, {"action": action, "_selected_action": [str(server.pk)]})
+    server.refresh_from_db()
+    assert server.state.status != "connecting"
+
+
+def test_a_connection_test_tells_what_to_do(admin: Client, tenant: Tenant) -> None:
+    """REL-3320: as the page of servers does; and one tool is one tool."""
+    rows = [zoo_server(tenant, "probe"), zoo_server(tenant, "exit_at_once", name="ends")]
+    ends, works = notices(act(admin, SERVERS, "test_connections", *rows))
+    assert works.endswith(", 1 tool.")
+    assert "Often a variable, a path or an argument is missing or wrong." in ends
+    assert ends.endswith("The program said: configuration missing: SECRET_THING")
+
+
 def test_a_connection_test_tells_what_was_found(
     admin: Client, tenant: Tenant, counting: CountingServer
 ) -> None:
@@ -126,24 +208,71 @@ def test_a_connection_test_tells_what_was_found(
         assert server.is_active is is_active
 
 
-def test_tools_are_switched_and_accepted(admin: Client, tenant: Tenant, trusted: McpServer) -> None:
-    """A tool's switches, its badges, and its new definition."""
+def test_tools_are_switched(admin: Client, tenant: Tenant, trusted: McpServer) -> None:
+    """A tool's switches, and its badges."""
     echo = tool_of(trusted, "echo")
     assert "Read-only" in admin.get(TOOLS).content.decode()
     admin.post(TOOLS, {"action": "switch_off", "_selected_action": [str(echo.pk)]})
     echo.refresh_from_db()
     assert not echo.is_enabled
-    McpTool.objects.for_workspace(tenant.workspace).filter(pk=echo.pk).update(
-        definition_hash="6" * 64
-    )
-    admin.post(TOOLS, {"action": "accept_definitions", "_selected_action": [str(echo.pk)]})
     response = admin.post(
         f"{TOOLS}{echo.pk}/change/", {"is_enabled": "on", "approval_override": "deny"}
     )
     assert response.status_code == 302
     echo.refresh_from_db()
-    assert (echo.is_enabled, echo.approval_override, echo.is_quarantined) == (True, "deny", False)
+    assert (echo.is_enabled, echo.approval_override) == (True, "deny")
     assert admin.get(f"{TOOLS}add/").status_code == 403
+
+
+def test_what_servers_offer_is_found_by_their_name(admin: Client, tenant: Tenant) -> None:
+    """REL-3328: tools, resources and prompts; the lists show it beside each."""
+    for name in ("garden", "kitchen"):
+        server = http_server(tenant, f"https://{name}.example.org/mcp", name=name)
+        stored_tool(server, f"dig_{server.name[0]}")
+        both = {"workspace": tenant.workspace, "server": server, "last_seen_at": timezone.now()}
+        McpResource.objects.create(**both, uri=f"note://{name[0]}")
+        McpPrompt.objects.create(**both, name=f"ask_{name[0]}")
+    for kind in ("mcptool", "mcpresource", "mcpprompt"):
+        listed = admin.get(f"/admin/mcp_servers/{kind}/", {"q": "garden"}).context["cl"]
+        assert [row.server.name for row in listed.queryset] == ["garden"]
+
+
+def test_prompts_and_checks_are_told_in_words(admin: Client, tenant: Tenant) -> None:
+    """REL-3329: what a prompt takes was JSON; the head of a check had a code, and another time than the page."""
+    server = http_server(tenant, "https://example.org/mcp", name="garden")
+    both = {"workspace": tenant.workspace, "server": server}
+    argument = {"name": "plant", "required": True, "title": "", "description": ""}
+    prompt = McpPrompt.objects.create(
+        **both, name="ask", arguments=[argument], last_seen_at=timezone.now()
+    )
+    text = admin.get(f"/admin/mcp_servers/mcpprompt/{prompt.pk}/change/").content.decode()
+    assert "Takes plant (required)" in text
+    assert "&quot;required&quot;" not in text
+    for is_ok, words in ((True, "garden answered"), (False, "garden did not answer")):
+        check = HealthCheck.objects.create(**both, checked_at=timezone.now(), is_ok=is_ok)
+        page = admin.get(f"/admin/mcp_servers/healthcheck/{check.pk}/change/").content.decode()
+        assert words in page
+
+
+def test_tools_are_accepted_where_they_are_shown(
+    admin: Client, tenant: Tenant, trusted: McpServer
+) -> None:
+    """REL-3318: the admin's pages show a part of a tool at most. They lead to the page that shows all of it."""
+    echo = tool_of(trusted, "echo")
+    review = f'<a href="/w/{tenant.workspace.slug}/servers/{trusted.pk}/review/">'
+    pages = (TOOLS, f"{TOOLS}{echo.pk}/change/")
+    assert all(review not in admin.get(page).content.decode() for page in pages)
+    McpTool.objects.for_workspace(tenant.workspace).filter(pk=echo.pk).update(
+        definition_hash="6" * 64, warnings=["Its name looks like another.", "It hides something."]
+    )
+    for page in pages:
+        text = admin.get(page).content.decode()
+        assert f"{review}changed; to be accepted</a>" in text
+    # Warnings are sentences, one on each line, and no JSON.
+    assert "Its name looks like another.<br>It hides something." in text
+    chosen = {"action": "accept_definitions", "_selected_action": [str(echo.pk)]}
+    admin.post(TOOLS, chosen)
+    assert tool_of(trusted, "echo").is_quarantined
 
 
 def test_the_catalogue_is_the_platform_owners_alone(

@@ -34,7 +34,6 @@ def test_tools_are_switched_and_told_when_they_ask(tenant: Tenant, tools: list[M
     for action, text in (
         ("switch_off", "3 tools switched off."),
         ("switch_on", "3 tools switched on."),
-        ("accept_definitions", "3 tools accepted."),
         ("approval_confirm", "3 tools ask first."),
         ("approval_auto", "3 tools run by themselves."),
         ("approval_deny", "3 tools blocked."),
