@@ -46,6 +46,7 @@ from workspaces.redaction import MASK
 from workspaces.roles import Permission
 from workspaces.secret_memory import without_secrets
 from workspaces.words.formats import whole
+from workspaces.words.names import seen_name
 
 if TYPE_CHECKING:
     from workspaces.middleware import WorkspaceRequest
@@ -120,6 +121,9 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
                 "Stored encrypted, and never shown again. Leave empty if the provider needs none."
             )
             return
+        if "fallback" in self.fields:
+            stand_ins: Any = self.fields["fallback"]
+            stand_ins.queryset = stand_ins.queryset.exclude(pk=self.instance.pk)
         known = list(
             offered_models_of(self.instance)
             .order_by("model")
@@ -131,7 +135,9 @@ class ModelProviderForm(AsksForSecretsAgain, forms.ModelForm):
 
     def clean_name(self) -> str:
         """Refuse another provider's name at its field: the table would refuse it with an error page."""
-        name = str(self.cleaned_data["name"])
+        name = seen_name(self.cleaned_data["name"])
+        if not name:
+            raise forms.ValidationError(self.fields["name"].error_messages["required"])
         others = ModelProvider.objects.for_workspace(self.workspace).filter(name=name)
         if others.exclude(pk=self.instance.pk).exists():
             raise forms.ValidationError(NAME_TAKEN)

@@ -22,6 +22,7 @@ from workspaces.models import Workspace
 from workspaces.outbound import enter_endpoint
 from workspaces.roles import Permission, require
 from workspaces.secrets import put_secret
+from workspaces.words.names import seen_name
 
 LONGEST_KEY: Final = 2_000
 NAME_TAKEN: Final = gettext_lazy("Another provider has this name.")
@@ -194,7 +195,7 @@ def _save(provider: ModelProvider, draft: ProviderDraft) -> None:
     if provider.is_shared:
         _save_shared(provider, draft)
         return
-    provider.name = draft.name.strip()
+    provider.name = seen_name(draft.name)
     provider.base_url = draft.base_url.strip()
     provider.default_model = draft.default_model.strip()
     provider.is_active = draft.is_active

@@ -49,6 +49,7 @@ from workspaces.models import Workspace
 from workspaces.outbound import HTTP_SCHEMES, parse_endpoint
 from workspaces.roles import require_person, require_platform_owner
 from workspaces.secrets import put_secret
+from workspaces.words.names import seen_name
 
 _BEHIND: Final = ("base_url", "api_key", "most_at_once", "most_a_minute")
 """What workspaces are told of only that it changed."""
@@ -249,7 +250,7 @@ def _put(shared: SharedProvider, draft: SharedDraft) -> None:
         InvalidInput: with each faulty field.
     """
     origin = shared.origin
-    shared.name = draft.name.strip()
+    shared.name = seen_name(draft.name)
     shared.base_url = draft.base_url.strip()
     shared.default_model = draft.default_model.strip()
     shared.is_for_all = draft.is_for_all

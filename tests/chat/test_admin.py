@@ -13,6 +13,7 @@ from audit.models import AuditEntry, OutsideWrite
 from chat.models import Bud, ModelProvider, ProviderModel
 from chat.pages.bud_form import initial_of
 from chat.services.buds import update_bud
+from chat.services.providers import ProviderDraft, change_provider
 from mcp_servers.models import ApprovalOverride, McpPrompt, McpResource, McpServer, ServerScope
 from tests.factories import Tenant
 from tests.mcp_servers.factories import stored_tool
@@ -198,6 +199,40 @@ def test_a_price_below_zero_is_refused_at_its_field(tenant: Tenant, field: str) 
     assert 'value="typed"' in answer.content.decode()
     provider.refresh_from_db()
     assert provider.name == "p"
+
+
+@pytest.mark.parametrize(("typed", "kept"), [("Ga\u202erden\u200b", "Garden"), ("\u200b", "Shown")])
+def test_what_nobody_sees_is_no_part_of_a_providers_name(
+    tenant: Tenant, typed: str, kept: str
+) -> None:
+    """REL-3321: a name of nothing else is refused at its field."""
+    provider = ModelProvider.objects.create(
+        workspace=tenant.workspace, name="Shown", base_url="https://m.example.org"
+    )
+    sizes = {"TOTAL_FORMS": "0", "INITIAL_FORMS": "0", "MIN_NUM_FORMS": "0", "MAX_NUM_FORMS": "99"}
+    values = {f"known_models-{name}": value for name, value in sizes.items()}
+    values |= {"name": typed, "base_url": provider.base_url, "default_model": "m"}
+    answer = tenant.client("admin").post(change_page(provider), values)
+    provider.refresh_from_db()
+    assert provider.name == kept
+    if kept == "Shown":
+        assert answer.context["adminform"].form.errors == {"name": ["This field is required."]}
+        return
+    draft = ProviderDraft(name=f"{typed}s", base_url=provider.base_url, default_model="m")
+    change_provider(provider=provider, draft=draft, actor=tenant.actor("admin"))
+    assert provider.name == "Gardens"
+
+
+def test_a_provider_is_not_offered_to_stand_in_for_itself(tenant: Tenant) -> None:
+    """REL-3322: the form offered it, and refused it."""
+    first, other = (
+        ModelProvider.objects.create(
+            workspace=tenant.workspace, name=name, base_url="https://m.example.org"
+        )
+        for name in ("first", "other")
+    )
+    form = tenant.client("admin").get(change_page(first)).context["adminform"].form
+    assert list(form.fields["fallback"].queryset) == [other]
 
 
 def test_a_provider_with_thousands_of_models_keeps_a_form_that_can_be_saved(tenant: Tenant) -> None:

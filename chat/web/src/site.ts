@@ -17,6 +17,7 @@ import "./pages/menus";
 import { applyTheme, chosenTheme, isTheme } from "./browser/theme";
 import { startPasskeys } from "./pages/passkeys";
 import { startPush } from "./pages/push";
+import { questionOf } from "./pages/question-of";
 import { startReadingNotices } from "./pages/reading-notices";
 import { refusalOf } from "./pages/refusals";
 import { startShownOnce } from "./pages/shown-once";
@@ -104,7 +105,7 @@ document.addEventListener("submit", (event) => {
   }
   if (!form.dataset.confirm || form.dataset.confirmed) return;
   event.preventDefault();
-  askFirst(form.dataset.confirm, form.dataset.confirmLabel ?? "", () => {
+  askFirst(questionOf(form), form.dataset.confirmLabel ?? "", () => {
     form.dataset.confirmed = "1";
     form.requestSubmit();
   });

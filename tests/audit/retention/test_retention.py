@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -434,6 +435,14 @@ def test_owners_change_the_settings_and_that_is_an_entry(tenant: Tenant) -> None
     )
     page = owner.get(url(tenant)).content.decode()
     assert 'value="30"' in page
+
+
+def test_the_question_before_an_erasure_names_whom_it_is_for(tenant: Tenant) -> None:
+    """REL-3341: the page puts what was typed where the question names its field."""
+    page = tenant.client("owner").get(url(tenant)).content.decode()
+    [form] = re.findall(r"<form[^>]*/erase/.*?</form>", page, re.S)
+    assert "everything {email} did" in form
+    assert 'name="email"' in form
 
 
 def test_auditors_read_the_settings_in_words(tenant: Tenant) -> None:

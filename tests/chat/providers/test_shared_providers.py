@@ -80,6 +80,16 @@ def test_a_bud_of_a_workspace_answers_with_what_is_shared(
 
 
 @pytest.mark.django_db
+def test_what_nobody_sees_is_no_part_of_its_name(tenant: Tenant, owner: Actor) -> None:
+    """REL-3321: a bud's editor and the log name it to people of all workspaces."""
+    shared = share(owner, tenant, name="Ga\u202erden\u200b")
+    assert (shared.name, row_of(tenant).name) == ("Garden", "Garden")
+    with pytest.raises(InvalidInput) as refused:
+        share(owner, name="\u200b")
+    assert list(refused.value.fields) == ["name"]
+
+
+@pytest.mark.django_db
 def test_address_and_key_are_in_the_platforms_row_alone(tenant: Tenant, owner: Actor) -> None:
     """SEC-455: the database itself refuses a copy in a workspace's row."""
     share(owner, tenant)
