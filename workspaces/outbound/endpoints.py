@@ -123,9 +123,11 @@ def parse_endpoint(text: str, *, schemes: Collection[str] = HTTP_SCHEMES) -> End
         schemes: which ones are wanted here; by default those of plain requests.
 
     Raises:
-        InvalidEndpoint: another scheme, or a URL with user information, fragment, backslash, blanks or control
+        InvalidEndpoint: nothing, another scheme, or a URL with user information, fragment, backslash, blanks or control
             characters, a host that is no name and no canonical address, a refused port, or over 2048 characters.
     """
+    if not text:
+        raise InvalidEndpoint(_("Enter a URL."))
     if len(text) > MAX_URL_LENGTH:
         raise InvalidEndpoint(
             _("A URL may have at most %(most)s characters.") % {"most": MAX_URL_LENGTH}

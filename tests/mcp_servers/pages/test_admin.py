@@ -102,6 +102,7 @@ def test_a_server_is_added_with_secrets_that_are_never_shown(admin: Client, tena
     ("change", "words"),
     [
         ({"url": "nonsense"}, "not a plain"),
+        ({"url": ""}, "Enter a URL."),
         ({"headers": "X-Key"}, "one name"),
         ({"headers": "Host: x"}, "set by the platform"),
         ({"call_seconds": "0"}, "or more"),
