@@ -127,8 +127,9 @@ def test_stop_ends_the_model_and_keeps_what_was_said(chat: Chat) -> None:
     chat.watching.until(lambda e: e["type"] == "text.delta" and "never" in chat.watching.text())
     stop_turn(turn=sent.turn, actor=chat.actor)
     chat.watching.turn("cancelled")
-    hold.set()
+    # Before it is let go: a model that goes on may be done before it learns that nobody listens.
     assert chat.model.closed.wait(PATIENCE)
+    hold.set()
     assert chat.answer().startswith("some words")
     assert chat.snapshot()["messages"][-1]["status"] == "stopped"
 
