@@ -33,6 +33,7 @@ BOTH_ENGINES: Final = (
     "tests/audit/views/test_saved_views.py",
     "tests/audit/reports/test_searching.py",
     "tests/audit/retention/test_retention.py",
+    "tests/audit/retention/test_settings_page.py",
     "tests/audit/rollups/test_rollups.py",
     "tests/bench/test_invented_log.py",
     "tests/bench/test_search.py",
